@@ -11,12 +11,12 @@ pub fn request(on: bool) {
     REQUESTED.store(on, Ordering::Relaxed);
 }
 
-/// Whether the work in progress has to end.
+/// Whether the work in progress must end.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// [`Error::Interrupted`] once the work in progress has to end.
+/// [`Error::Interrupted`] once the work in progress must end.
 pub fn check(what: &'static str) -> Result<()> {
     if requested() { Err(Error::Interrupted(what)) } else { Ok(()) }
 }

@@ -91,7 +91,7 @@ impl Dataset {
         }
     }
 
-    /// Says whether the sources to come are parts, of which other processes hold the rest; a part may have no events.
+    /// Says whether the following sources are parts, of which other processes hold the rest; a part may have no events.
     pub fn set_sharded(&mut self, is_sharded: bool) {
         self.is_sharded = is_sharded;
     }
@@ -136,7 +136,7 @@ impl Dataset {
         Ok(&self.weights.as_slice()?[..self.rows()])
     }
 
-    /// Labels [rows, targets] and event weights [rows] as they lie: one number for all rows needs no memory.
+    /// Labels [rows, targets] and event weights [rows] as stored: one number for all rows needs no memory.
     pub fn labels_and_weights(&self) -> Result<[PerRow<'_>; 2]> {
         let rows = self.rows();
         Ok([self.labels.per_row(rows)?, self.weights.per_row(rows)?])

@@ -25,7 +25,7 @@ pub enum Quality {
     Error,
 }
 
-/// Of one column.
+/// The importance of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Importance {
     /// Its name; a mask belongs to its column.

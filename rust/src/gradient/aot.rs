@@ -145,7 +145,7 @@ impl<T: Scalar + Element> AotEngine<T> {
         AotEngine { custom_loss: Some(loss.into()), ..self }
     }
 
-    /// Leaves these parts of the flat parameter vector, apart and in order, as they are.
+    /// Freezes these parts of the flat parameter vector, which are disjoint and in order.
     pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Result<Self> {
         let mut flat = vec![T::default(); self.network.parameters()];
         frozen.iter().for_each(|range| flat[range.clone()].fill(T::from_f64(1.0)));

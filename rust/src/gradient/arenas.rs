@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
 
-/// Those that nobody uses now, each with the stream whose kernels used it before: there they run in order. A host has one stream.
+/// Unused arenas, each with the stream whose kernels used it last: on that stream they run in order. A host has one
+/// stream.
 pub struct Arenas<M> {
     free: Mutex<Vec<(usize, M)>>,
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-/// How many runs there are.
+/// Number of runs.
 pub fn count(rows: usize, size: usize, takes_one: bool) -> usize {
     let one_joins = !takes_one && rows > size && rows % size == 1;
     if one_joins { rows / size } else { rows.div_ceil(size) }

@@ -52,7 +52,7 @@ pub trait Executable: Send + Sync {
     ) -> Result<()>;
 }
 
-/// What a call gives no result for.
+/// Why a call gives no result.
 #[derive(Debug)]
 pub enum Failure {
     /// An index of this observed operator is out of range.
@@ -67,7 +67,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What one forward call keeps for its backward calls: an arena of values.
+/// The values that one forward call keeps for its backward calls: an arena.
 pub struct SavedForward(Saved);
 
 /// An arena of any kind.

@@ -75,12 +75,12 @@ use crate::kernels::Scalar;
 use crate::optimizer::{Clip, Rule};
 use objective::Objective;
 
-/// What a step minimises and how it moves.
+/// What a step minimises, and how it moves the parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The loss on the graph's output.
     pub loss: Loss,
-    /// Of that loss, see [`Scalar::loss`].
+    /// Parameter of that loss, see [`Scalar::loss`].
     pub loss_parameter: f64,
     /// How the parameters move.
     pub optimiser: Optimiser,
@@ -94,7 +94,7 @@ pub struct Settings {
     pub clip: Option<Clip>,
     /// Rows a step.
     pub batch_size: usize,
-    /// Of the factors of products; only [`aot`] knows another one than [`Precision::Float32`].
+    /// Precision of the factors of products; only [`aot`] supports others than [`Precision::Float32`].
     pub precision: Precision,
 }
 
@@ -137,7 +137,7 @@ pub struct Rows<'a> {
     pub weights: &'a [f32],
     /// Applied to the features.
     pub scaler: &'a Scaler,
-    /// Applied to the labels; none: they are taken as they are.
+    /// Applied to the labels; none: they are not scaled.
     pub target: Option<&'a Scaler>,
     /// Factor that brings the mean weight of the training part to 1.
     pub weight_scale: f64,
@@ -186,13 +186,13 @@ pub struct Snapshot {
     pub parameters: Vec<f32>,
     /// The flat vector of running statistics.
     pub state: Vec<f32>,
-    /// Of the optimiser, see [`crate::optimizer::State`].
+    /// Moments of the optimiser, see [`crate::optimizer::State`].
     pub moments: [Vec<f32>; 2],
-    /// Of the optimiser so far.
+    /// Steps of the optimiser so far.
     pub steps: u64,
 }
 
-/// What decides on the steps of a call of [`Engine::train`].
+/// Decides on the steps of a call of [`Engine::train`].
 pub trait Steps: Sync {
     /// The step size after batch number `batch` of the call, from 0 on, whose sum of weight times loss is `loss`. An error ends
     /// the call without that step. An engine calls it once for each batch, in order, on any of its threads; one whose device

@@ -20,7 +20,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Of tile number `tile` of step number `step` of a fit.
+    /// The factors of tile number `tile` of step number `step` of a fit.
     pub fn new(seed: u64, step: u64, tile: u64) -> Self {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         // The stream behind those of the shuffles, one for each epoch.

@@ -38,7 +38,8 @@ pub struct ObservedLoss {
 }
 
 impl ObservedLoss {
-    /// Of a network with so many outputs and events with so many labels, which are numbers of classes where `takes_classes`; `read` gives so many bytes of a captured tensor.
+    /// For a network with this many outputs and events with this many labels, which are class numbers if
+    /// `takes_classes`; `read` returns the given number of bytes of a captured tensor.
     pub fn new(
         batch: AnyBatch,
         one: Result<ObservedGraph, String>,
@@ -261,8 +262,8 @@ impl ObservedLoss {
         unsafe { compiled.run_backward(HOST, &saved, &inputs, &seeds, &gradients) }
     }
 
-    /// The sum of weight times loss over the rows of `outputs` [rows, outputs] and `labels` [rows, labels]; `adjoint` gets the
-    /// derivative of `scale * weight * loss`. What goes wrong unwinds as an error.
+    /// The sum of weight times loss over the rows of `outputs` [rows, outputs] and `labels` [rows, labels]; `adjoint`
+    /// gets the derivative of `scale * weight * loss`. Errors unwind.
     pub fn run<T: Scalar>(
         &self,
         outputs: &[T],

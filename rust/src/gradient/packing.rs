@@ -32,7 +32,7 @@ pub struct Packing<T> {
     scalar: PhantomData<T>,
 }
 
-/// What is passed in the place of a captured tensor.
+/// The value that is passed in place of a captured tensor.
 #[derive(Clone, Debug)]
 pub enum Binding {
     /// A part of the parameters in their own order, with its gradient.
@@ -147,7 +147,7 @@ impl<T: Scalar> Packing<T> {
         if mode == Mode::Training { self.derived } else { 0 }
     }
 
-    /// What takes the place of a captured tensor.
+    /// The value that takes the place of a captured tensor.
     pub fn binding(&self, captured: usize, mode: Mode) -> Binding {
         match &self.bindings[captured] {
             Binding::Derived(_) if mode == Mode::Evaluation => Binding::Derived(0..0),

@@ -11,14 +11,14 @@ use crate::kernels::{Scalar, bf16};
 /// Floating-point operations below which a product is done before a second thread has come: some 30 us of work.
 const WORTH_SHARING: usize = 1 << 22;
 
-/// Rows, inputs and outputs of a layer, and the threads there are for it.
+/// Rows, inputs and outputs of a layer, and its number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
     pub shape: [usize; 3],
     pub threads: usize,
 }
 
-/// What the pullback of a layer reads: its value before `act`, and the adjoint of its own.
+/// The inputs of a layer's pullback: its value before `act`, and the adjoint of its value.
 #[derive(Clone, Copy)]
 pub struct Pulled<'a, T> {
     pub act: u8,

@@ -24,7 +24,7 @@ pub trait ScalarFunction: Send + Sync {
 pub struct CustomActivation(Arc<dyn ScalarFunction>);
 
 impl CustomActivation {
-    /// Of a function that is ready.
+    /// Wraps a function that is ready.
     pub fn new(function: impl ScalarFunction + 'static) -> Self {
         CustomActivation(Arc::new(function))
     }

@@ -84,7 +84,7 @@ impl From<Activation> for Op {
 /// An operation with the widths of its value and of its input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it computes.
+    /// The function that it computes.
     pub op: Op,
     /// Numbers a row of its input.
     pub inputs: usize,

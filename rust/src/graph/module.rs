@@ -111,7 +111,7 @@ impl Module {
         &self.name
     }
 
-    /// Of one event.
+    /// The shape of one event.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -141,12 +141,12 @@ impl Module {
         &self.captured
     }
 
-    /// Of every number.
+    /// The type of every number.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Of an event.
+    /// The cost of an event.
     pub fn cost(&self) -> Cost {
         self.cost
     }

@@ -5,7 +5,7 @@ use super::{DType, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue}
 
 /// See the module's documentation. Every tensor is dense.
 pub struct Recording {
-    /// What was written down.
+    /// The recorded graph.
     pub graph: ObservedGraph,
 }
 

@@ -14,7 +14,7 @@ pub(super) fn readers(program: &Program) -> Vec<Vec<Option<usize>>> {
     readers
 }
 
-/// Writes a program anew.
+/// Rewrites a program.
 pub(super) struct Rewriter<'a> {
     pub old: &'a Program,
     pub new: Program,

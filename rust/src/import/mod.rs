@@ -48,9 +48,10 @@ const MOST_DECLARED: usize = 1 << 10;
 const MOST_INPUTS: usize = 1 << 24;
 
 impl Model {
-    /// The network of the ONNX file at `path`, whose weights train on: its inputs, one behind the other, are an event; its
-    /// `output` is what it predicts, which may be "" if it is the only one that numbers can be computed of. A sigmoid of one output
-    /// or a softmax at its end is what predictions do with logits, so that the network can be fitted as a classifier.
+    /// The network of the ONNX file at `path`, whose weights continue training: its inputs, one after the other, are an
+    /// event; its `output` is what it predicts, which may be "" if only one output can be computed as numbers. A final
+    /// sigmoid of one output, or a final softmax, is what predictions do with logits, so that the network can be fitted
+    /// as a classifier.
     pub fn load_onnx(path: &Path, output: &str) -> Result<Self> {
         loaded(path, output).map_err(|error| match error {
             Error::Invalid { what, remedy } => {

@@ -18,7 +18,7 @@ pub struct Computed {
     pub index: u32,
     /// Dense.
     pub shape: Vec<usize>,
-    /// In the file. Integers are computed as numbers, of which float32 holds those below 2^24 exactly.
+    /// Element type in the file. Integers are computed as numbers; float32 holds those below 2^24 exactly.
     pub element: Element,
 }
 

@@ -102,7 +102,7 @@ impl Model {
         }
     }
 
-    /// What users call its tensors.
+    /// The users' names of its tensors.
     pub fn names(&self) -> &Arc<Names> {
         &self.names
     }
@@ -119,7 +119,7 @@ impl Model {
         Ok(())
     }
 
-    /// What the network ends in: see [`Names::last_activation`].
+    /// Sets the last activation of the network: see [`Names::last_activation`].
     pub(crate) fn set_last_activation(&mut self, last: &str) {
         self.names = Arc::new(self.names.with_last_activation(last));
     }

@@ -43,7 +43,7 @@ struct Space {
     x: Vec<f32>,
 }
 
-/// What the events of a prediction are computed with.
+/// The numbers with which the events of a prediction are computed.
 #[derive(Clone, Copy)]
 pub struct Numbers<'a> {
     /// The flat vector.
@@ -55,12 +55,12 @@ pub struct Numbers<'a> {
 }
 
 impl Predictor {
-    /// Of a module whose parameters nobody else changes.
+    /// For a module whose parameters nothing else changes.
     pub fn new(module: Arc<Module>) -> Self {
         Predictor { module, keeps: true, packing: OnceLock::new(), packed: OnceLock::new(), spare: Mutex::default() }
     }
 
-    /// Of a module whose parameters tensors of LibTorch share, which may change them at any time.
+    /// For a module that shares its parameters with tensors of LibTorch, which may change them at any time.
     pub fn of_shared(module: Arc<Module>) -> Self {
         Predictor { keeps: false, ..Predictor::new(module) }
     }
@@ -75,7 +75,7 @@ impl Predictor {
         self.keeps = true;
     }
 
-    /// What is computed.
+    /// The module that is computed.
     pub fn module(&self) -> &Arc<Module> {
         &self.module
     }
@@ -108,7 +108,7 @@ impl Predictor {
         Ok(Cow::Borrowed(self.packed.get_or_init(|| packed).as_slice()))
     }
 
-    /// Whether so many rows are computed sooner than other threads begin.
+    /// Whether this many rows are computed sooner than other threads start.
     pub fn is_short(&self, rows: usize) -> bool {
         self.module.cost().work.saturating_mul(rows) <= SHORT
     }

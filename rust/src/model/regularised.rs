@@ -17,7 +17,7 @@ pub(super) const REGULARISED: &str = "Mlp";
 const MOMENTUM: f64 = 0.1;
 const EPSILON: f64 = 1e-5;
 
-/// What stands after each linear layer but the last.
+/// The operators after each linear layer but the last.
 #[derive(Clone, Copy, Debug)]
 pub struct Hidden {
     /// Last but for dropout.

@@ -13,8 +13,8 @@ const LEAST: usize = 10;
 const MOST: usize = 1 << 14;
 
 impl Model {
-    /// What to warn about when the model predicts for `features` [rows, inputs]; "" for events like those of its training, for few of
-    /// them, and for a model that does not know its training's scale.
+    /// The warning when the model predicts for `features` [rows, inputs]; "" for events like those of its training, for
+    /// few events, and for a model that does not know the scale of its training.
     pub fn unlike(&self, features: &[f32]) -> String {
         let found = self.unlike_columns(features);
         match found.is_empty() {

@@ -174,8 +174,8 @@ impl Mpi {
         Ok(())
     }
 
-    /// Sends `to` to `rank` and receives as many numbers as `from` has from it; none: no message. Where that process has ended, or
-    /// nothing comes from it for `limit`, the job ends with a message that names it.
+    /// Sends `to` to `rank` and receives as many numbers as `from` has from it; none: no message. If that process has
+    /// ended, or nothing comes from it for `limit`, the job ends with a message that names it.
     pub fn swap<T: Scalar>(&self, rank: usize, to: &[T], from: &mut [T], limit: Duration) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let Functions { send, receive, .. } = self.functions;

@@ -12,7 +12,7 @@ use crate::kernels::Scalar;
 /// Numbers up to which the messages' number counts for more than their length.
 pub const FEW_NUMBERS: usize = 1 << 14;
 
-/// What carries messages between two processes.
+/// Carries messages between two processes.
 pub trait Wire {
     /// This process, and how many there are.
     fn place(&self) -> [usize; 2];

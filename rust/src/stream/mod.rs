@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-/// What decides on the order of an epoch and on who is in it.
+/// The settings that determine the order and the events of an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Entries of a window.
@@ -66,9 +66,9 @@ pub struct Settings {
     pub kept: u64,
     /// How sources are mixed.
     pub mixing: Mixing,
-    /// Of every other choice.
+    /// Seed of every other choice.
     pub seed: u64,
-    /// Of the choice of the events for validation.
+    /// Seed of the choice of the events for validation.
     pub split_seed: u64,
     /// Whether clusters and windows are shuffled.
     pub shuffle: bool,
@@ -133,14 +133,14 @@ impl Stream {
         self.sources.iter().map(Source::entries).sum()
     }
 
-    /// Epoch `number` of the events of `part`, with up to `buffer` entries read ahead. Epoch 0 is a sample: what comes
-    /// first is spread over all sources. A thread has to serve its feed.
+    /// Epoch `number` of the events of `part`, with up to `buffer` entries read ahead. Epoch 0 is a sample: its first
+    /// events are spread over all sources. A thread must serve its feed.
     pub fn epoch(&self, number: u64, part: Split, settings: &Settings, buffer: u64) -> Result<Epoch> {
         self.epoch_of([0, 1], number, part, settings, buffer)
     }
 
-    /// The same of what process `rank` of `size` reads: as many entries and as many windows as the others, from events of
-    /// its own. The sample is that of all.
+    /// The same for process `rank` of `size`: as many entries and as many windows as the others, from events of its
+    /// own. The sample is that of all.
     pub fn epoch_of(
         &self,
         [rank, size]: [usize; 2],

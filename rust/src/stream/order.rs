@@ -17,7 +17,7 @@ pub struct Block {
     pub first: u64,
     /// How many.
     pub entries: u64,
-    /// The first entry and the one behind the last of those that are best read together with it, because they share
+    /// The first entry, and the one after the last, of those that are best read together with it because they share
     /// baskets.
     pub together: (u64, u64),
     /// Whether its events are copied out of those: the others do not come soon.

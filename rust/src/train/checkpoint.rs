@@ -30,7 +30,7 @@ pub(super) struct Checkpoint {
     pub options: Options,
     /// See `Model::network_digest`.
     pub network: String,
-    /// What the data must give, see `Job::fingerprint`.
+    /// The expected fingerprint of the data, see `Job::fingerprint`.
     pub fingerprint: u64,
     pub snapshot: Snapshot,
     pub scaler: Scaler,
@@ -43,7 +43,7 @@ pub(super) struct Checkpoint {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Progress {
     pub history: Vec<EpochRecord>,
-    /// Of the epoch that runs: rows that are done, and the sum of weight times loss over them.
+    /// Finished rows of the current epoch, and the sum of weight times loss over them.
     pub rows: usize,
     pub loss_sum: f64,
     /// Events of an epoch, as a stream expects them.

@@ -20,7 +20,7 @@ use crate::text;
 /// The processes of a fit, and what this one holds of a dataset.
 #[derive(Clone)]
 pub(super) struct Job {
-    /// Where there are others.
+    /// The ranks, if there are other processes.
     pub ranks: Option<Arc<Ranks>>,
     shards: Option<Arc<Shards>>,
     /// Of this process.
@@ -45,7 +45,7 @@ struct Piece {
 }
 
 impl Job {
-    /// Of a fit with `options` to `data`, on which all processes agree.
+    /// Opens a fit with `options` to `data`, on which all processes agree.
     pub fn open(options: &Options, data: &Dataset) -> Result<Self> {
         let ranks = match options.parallel {
             Parallel::OneProcess => None,
@@ -106,7 +106,7 @@ impl Job {
         self.shards.is_some()
     }
 
-    /// Rows of `data` on all processes; `what` it is, for the error where there are none.
+    /// Rows of `data` on all processes; `what` names them in the error if there are none.
     pub fn rows(&self, data: &Dataset, what: &str) -> Result<usize> {
         match self.shards.as_ref().map_or(data.rows(), |shards| shards.total) {
             0 => Err(Error::invalid(format!("the {what} has no events"), "add a source with Dataset::Add")),
@@ -134,7 +134,7 @@ impl Job {
         Some((own, Spread::of_batches(shards.rank, ends, counts)))
     }
 
-    /// Adds the `numbers` of the processes, where each has computed them of its own events.
+    /// Adds the `numbers` of the processes, if each has computed them from its own events.
     pub fn total(&self, numbers: &mut [f64]) {
         if let Some(ranks) = self.ranks.as_ref().filter(|_| self.is_sharded()) {
             ranks.sum(numbers, &mut vec![0.0; numbers.len()]);
@@ -147,8 +147,8 @@ impl Job {
         number
     }
 
-    /// A number that is another for other events, or another order of them, of which `count` are for training; the same for all
-    /// numbers of processes.
+    /// A number that differs for other events, or another order of them; `count` of them are for training. It is the
+    /// same for any number of processes.
     pub fn fingerprint(&self, data: &Dataset, count: usize) -> Result<u64> {
         let (width, labels, weights) = (data.label_width(), data.labels()?, data.weights()?);
         let of_row = |row: usize| {

@@ -47,7 +47,7 @@ pub(super) struct Plateau {
 }
 
 impl Rates {
-    /// Of a fit with these options.
+    /// The schedule of a fit with these options.
     pub fn new(options: &Options) -> Self {
         let &Options { schedule, learning_rate, epochs, decay, decay_epochs, warm_up, .. } = options;
         let plateau = Plateau { factor: 1.0, best: f64::INFINITY, waited: 0 };

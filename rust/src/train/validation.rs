@@ -13,7 +13,7 @@ use crate::model::Model;
 pub(super) struct Validation {
     /// Those that this process holds.
     rows: Vec<u32>,
-    /// How many there are, with those of the other processes.
+    /// Number of events, including those of the other processes.
     pub count: usize,
     /// Whether each process holds some of them.
     is_sharded: bool,

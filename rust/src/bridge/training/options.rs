@@ -7,7 +7,7 @@ use crate::options::Parallel;
 use crate::train::{self, Options};
 
 impl FitSpec {
-    /// What it says, with members of lists instead of their numbers.
+    /// The options, with members of lists instead of their numbers.
     pub(in crate::bridge) fn options(&self) -> Result<Options> {
         let Self { schedule, optimiser, loss, negative_weights, gradient, precision, .. } = *self;
         let unknown = |name: &str, number: u8| {

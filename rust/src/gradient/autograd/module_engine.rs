@@ -75,8 +75,8 @@ impl Batch {
 }
 
 impl LibTorchEngine {
-    /// Trains `module`, which starts from these parameters and this state, on so many of LibTorch's threads; 0: on as many as
-    /// it is set to. `seed` is that of its random numbers.
+    /// Trains `module`, which starts from these parameters and this state, on this many of LibTorch's threads; 0: on as
+    /// many as LibTorch is set to. `seed` is that of its random numbers.
     pub fn new(
         module: &Arc<LibTorchModule>,
         parameters: &[f32],
@@ -107,7 +107,7 @@ impl LibTorchEngine {
         LibTorchEngine { custom_loss: Some(loss.into()), ..self }
     }
 
-    /// Leaves these parts of the flat parameter vector, apart and in order, as they are.
+    /// Freezes these parts of the flat parameter vector, which are disjoint and in order.
     pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Self {
         self.optimizer.leave(frozen);
         self

@@ -50,7 +50,7 @@ pub struct Nvrtc {
 pub struct Cubin {
     /// For the driver.
     pub code: Vec<u8>,
-    /// What the compiler says: registers and spills of each kernel.
+    /// The compiler's log: registers and spills of each kernel.
     pub log: String,
 }
 

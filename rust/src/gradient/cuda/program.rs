@@ -64,7 +64,7 @@ pub struct Kernel {
     pub parameters: Vec<String>,
     /// For whom its threads wait.
     pub waits: Waits,
-    /// Bytes of shared memory of a block, beside those that the text declares.
+    /// Bytes of shared memory of a block, besides those that the text declares.
     pub shared: usize,
     /// Blocks of a cluster, which share their memory; up to 1: each is alone.
     pub cluster: u32,
@@ -75,9 +75,9 @@ pub struct Kernel {
 pub struct Step {
     /// The outputs that depend on it.
     pub dependents: Outputs,
-    /// What runs where one of these has an adjoint.
+    /// Launches if one of these has an adjoint.
     pub launches: Vec<Launch>,
-    /// What runs else: adjoints that begin here are 0.
+    /// Launches otherwise: adjoints that begin here are 0.
     pub unreached: Vec<Launch>,
 }
 
@@ -105,7 +105,7 @@ pub struct CudaProgram {
 }
 
 impl CudaProgram {
-    /// What has no kernel is refused by name.
+    /// Refuses operators without a kernel, by name.
     pub fn new(program: &Program) -> Result<Self> {
         super::steps::write(program)
     }

@@ -30,7 +30,7 @@ use crate::kernels::Scalar;
 use crate::kernels::strided::{self, StridedView};
 use step::{Backward, Direct, Kernel, Operand, Step, Values};
 
-/// What runs a program in two arenas: all of it at once, or block by block.
+/// Runs a program in two arenas: all of it at once, or block by block.
 pub trait Run<T> {
     /// Numbers in an arena of values, and of adjoints.
     fn arenas(&self) -> [usize; 2];

@@ -114,7 +114,7 @@ pub(super) fn standardise<T: Scalar>(all: Channels, threads: usize, operands: Op
     });
 }
 
-/// What `dy` gives the shift and the scale, [2, channels]; [`Sums`] are to be kept for the next time.
+/// The contribution of `dy` to the shift and the scale, [2, channels]; keep the [`Sums`] for the next time.
 pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<T>, dy: &[T]) -> Sums {
     let mut sums = Sums(SUMS.take());
     sums.0.resize(2 * all.channels, 0.0);
@@ -133,7 +133,7 @@ pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<
 pub(super) struct Sums(Vec<f64>);
 
 impl Sums {
-    /// Of the adjoint itself, for the shift, and of its products with the standardised numbers, for the scale.
+    /// Sums of the adjoint itself, for the shift, and of its products with the standardised values, for the scale.
     pub fn each(&self) -> [&[f64]; 2] {
         let (shift, slope) = self.0.split_at(self.0.len() / 2);
         [shift, slope]

@@ -19,7 +19,7 @@ use kernel::{Convolved, kernel};
 
 pub(super) use kernel::Kernel;
 
-/// What is read, and where it lies.
+/// An operand and its place in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand {
     place: Location,

@@ -17,8 +17,8 @@ struct CompiledActivation {
     text: String,
 }
 
-/// Compiles `source`, which defines `double activation(double x)`; anything may stand before it. The derivative is
-/// compared with difference quotients; nobody's is trusted.
+/// Compiles `source`, which defines `double activation(double x)`; other code may precede it. The derivative is
+/// compared with difference quotients; none is trusted.
 pub fn compile(source: &str, limit: Duration) -> Result<CustomActivation> {
     if user::first_parameter(source, "activation").is_none() {
         let what = "the text does not define 'double activation(double x)'";

@@ -45,7 +45,7 @@ impl<T: Scalar> CompiledFunction<T> {
         usize::try_from(failed - 1).ok()
     }
 
-    /// Adds up the adjoints; those of the results are there already.
+    /// Adds up the adjoints; those of the results are already there.
     pub fn backward(&self, inputs: ReadTensors, arena: &[T], adjoints: &mut [T], gradients: &mut WriteTensors) {
         let (inputs, gradients) = (inputs.as_slice().as_ptr(), gradients.as_slice().as_ptr());
         // SAFETY: as for `forward`; the function only reads the arena.

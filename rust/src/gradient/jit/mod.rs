@@ -49,7 +49,7 @@ pub struct Made<T> {
     pub function: CompiledFunction<T>,
     /// Buffers whose adjoints it finds zero.
     pub zero: Vec<usize>,
-    /// What was emitted.
+    /// The emitted text.
     pub source: String,
     /// What Clad made of it.
     pub derivatives: String,

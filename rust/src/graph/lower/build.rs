@@ -96,7 +96,7 @@ impl Call<'_, '_> {
         self.map(function, &[x, &number])
     }
 
-    /// `x * factor`; nothing where that is 1.
+    /// `x * factor`; no node if that is 1.
     pub fn scaled(&mut self, x: &Tensor, factor: f64) -> Result<Tensor> {
         if factor == 1.0 { Ok(x.clone()) } else { self.map_number(Function::Mul, x, factor) }
     }
@@ -113,7 +113,7 @@ impl Call<'_, '_> {
         if x.view.is_contiguous() { Ok(x) } else { self.copied(&x) }
     }
 
-    /// Another shape: a view where that can be, else a copy.
+    /// Another shape: a view if possible, otherwise a copy.
     pub fn reshape(&mut self, x: &Tensor, sizes: &[usize]) -> Result<Tensor> {
         if sizes.iter().product::<usize>() != x.view.len() {
             return Err(self.refuse(format!("reshapes {:?} to {sizes:?}", x.view.sizes)));

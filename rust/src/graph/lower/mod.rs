@@ -144,7 +144,7 @@ pub fn lower(graph: &ObservedGraph, gradients: &[bool]) -> Result<Program> {
     lower_within(graph, gradients, usize::MAX)
 }
 
-/// The same for a graph that LibTorch was not seen to run: refuses one whose operators read and write more than `most` elements
+/// The same for a graph that LibTorch did not run: refuses one whose operators read and write more than `most` elements
 /// together, before memory is taken for any.
 pub fn lower_within(graph: &ObservedGraph, gradients: &[bool], most: usize) -> Result<Program> {
     Lowering::of(graph, gradients, most)?.finish()
@@ -159,7 +159,7 @@ pub struct Work {
     pub draws: usize,
 }
 
-/// What kernels would make of a graph whose every gradient is wanted. Its results may be of any type.
+/// The work of kernels for a graph if all gradients are wanted. Its results may be of any type.
 pub fn weigh(graph: &ObservedGraph) -> Result<Work> {
     let gradients = vec![true; graph.inputs.len() + graph.constants.len()];
     let program = with_fused_terms(Lowering::of(graph, &gradients, usize::MAX)?.program)?;

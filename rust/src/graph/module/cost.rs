@@ -3,7 +3,7 @@
 use crate::graph::Program;
 use crate::graph::program::{Primitive, Product};
 
-/// Of an event, forward in evaluation.
+/// The cost of an event, forward in evaluation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// That operators compute.

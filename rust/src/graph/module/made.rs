@@ -8,8 +8,8 @@ use crate::graph::saved::{Bound, SavedTensor};
 use crate::graph::{DType, Graph, ObservedGraph, Op, Program, lower};
 
 impl Module {
-    /// `shape` is that of one event, `modes` training and evaluation; `is_parameter` says it for each captured tensor, and
-    /// `read` gives so many bytes of one that stays as it is.
+    /// `shape` is that of one event, `modes` training and evaluation; `is_parameter` tells it for each captured tensor,
+    /// and `read` returns the given number of bytes of one that does not train.
     pub fn new(
         name: &str,
         shape: &[usize],

@@ -39,7 +39,7 @@ pub enum Input {
     Total(usize),
 }
 
-/// A program of its own, cut out of a whole one.
+/// A separate program, cut out of a whole one.
 pub struct Subprogram {
     /// Its nodes say which observed ones they belong to.
     pub program: Program,
@@ -127,7 +127,7 @@ impl<'a> RowCut<'a> {
         self.count
     }
 
-    /// Numbers of a row that nodes compute, or that one of them reads of an argument, if these are more.
+    /// Elements per row that nodes compute, or, if these are more, that one of them reads from an argument.
     pub fn numbers(&self) -> usize {
         self.program.nodes.iter().map(|node| self.own_numbers(node.buffer)).sum::<usize>().max(self.read_numbers())
     }
@@ -156,7 +156,7 @@ impl<'a> RowCut<'a> {
         self.program.arguments.iter().map(|argument| self.own_numbers(argument.buffer)).max().unwrap_or(0)
     }
 
-    /// Rows with which nodes have so many elements, on the average.
+    /// The number of rows with which nodes have this many elements, on average.
     pub fn rows_with(&self, elements: usize) -> usize {
         let numbers =
             self.program.nodes.iter().map(|node| self.own_numbers(node.buffer)).filter(|&numbers| numbers > 0);
@@ -198,7 +198,7 @@ impl<'a> RowCut<'a> {
         self.has_rows[argument]
     }
 
-    /// What is computed once before all blocks; its outputs are what they read of it.
+    /// The part that runs once before all blocks; its outputs are what they read of it.
     pub fn before(&self) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, self.count);
         for node in self.program.nodes.iter().filter(|node| self.roles[node.buffer] == Role::Shared) {
@@ -210,7 +210,7 @@ impl<'a> RowCut<'a> {
         Ok(cutting.part)
     }
 
-    /// A block of so many rows; it returns its rows of the program's outputs, then its sums.
+    /// A block of this many rows; it returns its rows of the program's outputs, then its sums.
     pub fn block(&self, rows: usize) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, rows);
         for argument in (0..self.program.arguments.len()).filter(|&argument| self.has_rows(argument)) {
@@ -230,7 +230,7 @@ impl<'a> RowCut<'a> {
         Ok(cutting.part)
     }
 
-    /// What is computed once after all blocks.
+    /// The part that runs once after all blocks.
     pub fn after(&self) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, self.count);
         let is_mine = |node: &&Node| self.roles[node.buffer] == Role::Summed && !self.is_row_node(node);

@@ -34,8 +34,8 @@ enum End {
     Copy,
 }
 
-/// The program with scaled weights wherever scaling them takes fewer multiplications for one event than the sweeps over the result,
-/// so that one event is computed like many. Only for programs without derivatives.
+/// The program with scaled weights wherever scaling them takes fewer multiplications for one event than the sweeps over
+/// the result. One event is thus computed like many. Only for programs without derivatives.
 pub fn with_scaled_weights(program: Program) -> Result<Program> {
     let (varies, readers) = (varying(&program), readers(&program));
     let chains: Vec<Chain> = (0..program.nodes.len()).filter_map(|at| chain(&program, at, &varies, &readers)).collect();

@@ -19,7 +19,7 @@ use super::call::{Call, Outputs};
 pub struct Operator {
     /// ONNX's name.
     pub name: &'static str,
-    /// What is not supported of it; empty: nothing.
+    /// Unsupported uses of it; empty: none.
     pub without: &'static str,
     pub(super) read: fn(&mut Call) -> Outputs,
 }

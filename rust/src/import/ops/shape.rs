@@ -105,7 +105,7 @@ fn filled(call: &Call, tensor: Argument, shape: &[usize], element: Element) -> R
     Ok(Value::Computed(super::super::value::Computed { index, shape: shape.to_vec(), element }))
 }
 
-/// Tensors one behind the other along an axis.
+/// Tensors concatenated along an axis.
 pub fn joined(call: &mut Call, parts: &[Value], axis: usize) -> Result<Value> {
     let [first, ..] = parts else { return Err(call.wrong("there is no input")) };
     let mut shape = first.shape().to_vec();

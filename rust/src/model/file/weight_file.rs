@@ -47,7 +47,7 @@ impl WeightFile {
         }
     }
 
-    /// Of all tensors.
+    /// Names of all tensors.
     pub fn names(&self) -> Vec<String> {
         match self {
             WeightFile::Safetensors(file, _) => file.names(),
@@ -63,7 +63,7 @@ impl WeightFile {
         }
     }
 
-    /// The elements of a tensor, of which a network has one of this shape.
+    /// The elements of a tensor; the network has one of this shape.
     pub fn values(&mut self, name: &str) -> Result<Packed> {
         match self {
             WeightFile::Safetensors(file, tensors) => {

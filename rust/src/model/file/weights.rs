@@ -58,7 +58,7 @@ impl From<&Scaler> for Factors {
 }
 
 impl Model {
-    /// Writes all tensors of the network to `path`, whole or not at all, with scalers, columns and options beside them.
+    /// Writes all tensors of the network to `path`, whole or not at all, along with scalers, columns and options.
     pub fn save_weights(&self, path: &Path) -> Result<()> {
         self.check_finite("its weights are saved")?;
         let slots = slots(self)?;

@@ -32,7 +32,7 @@ pub struct CudaEngine {
     batches: Option<GpuMemory>,
 }
 
-/// What a network in training starts from.
+/// The start of a network in training.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start<'a> {
     /// The flat parameter vector.
@@ -41,7 +41,7 @@ pub struct Start<'a> {
     pub state: &'a [f32],
     /// Seeds dropout.
     pub seed: u64,
-    /// Parameters that stay as they are, apart and in order.
+    /// Frozen parameters, disjoint and in order.
     pub frozen: &'a [Range<usize>],
 }
 

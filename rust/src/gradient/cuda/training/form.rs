@@ -46,7 +46,7 @@ pub trait Form: Send {
     fn describe(&self) -> String;
 }
 
-/// The sum of so many doubles on the GPU, in their order.
+/// The sum of `count` doubles on the GPU, in their order.
 pub fn sum_of(memory: &GpuMemory, count: usize) -> Result<f64> {
     Ok(downloaded::<f64>(memory, count)?.iter().sum())
 }

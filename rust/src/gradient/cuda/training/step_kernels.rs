@@ -42,7 +42,7 @@ pub struct StepKernels {
 }
 
 impl StepKernels {
-    /// All parameters but those that are frozen move. The network sets so many flags where an index is out of range.
+    /// All parameters move except those that are frozen. The network sets `flags` flags if an index is out of range.
     pub fn new(sizes: Sizes, flags: usize, settings: &Settings, frozen: &[Range<usize>]) -> Self {
         let Sizes { rows, features, outputs, targets, parameters } = sizes;
         let mut gather = String::new();
