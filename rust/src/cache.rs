@@ -11,13 +11,13 @@ use std::{env, process};
 
 use sha2::{Digest, Sha256};
 
-/// What the folder of functions may hold; the oldest go first.
+/// The most that the folder of functions may hold; the oldest are deleted first.
 const SIZE_LIMIT: u64 = 256 << 20;
 
 /// The file that a whole function has.
 pub const LIBRARY: &str = "function.so";
 
-/// Names of work folders begin so; those of functions are hexadecimal SHA-256.
+/// Prefix of the names of work folders; those of functions are hexadecimal SHA-256.
 const WORK: &str = "work-";
 const KEY_LENGTH: usize = 64;
 

@@ -11,7 +11,7 @@ use crate::columns::file::TreeFile;
 use crate::error::{Error, Result};
 use crate::text;
 
-/// More numbers an event than this are a mistake in a length, not a dataset.
+/// More features per event than this are a mistake in a length, not a dataset.
 const WIDTH_LIMIT: usize = 1 << 24;
 
 /// One feature column of a dataset.

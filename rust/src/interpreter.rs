@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 
-/// What the modules of all ROOTs and LibTorchs may take, in bytes; one of each takes 170 MB.
+/// The most bytes that the modules of all ROOTs and LibTorchs may take; one of each takes 170 MB.
 const LIMIT: u64 = 1 << 30;
 
-/// Longer than any module takes; whoever holds the lock for longer is stuck.
+/// Longer than any module takes; a process that holds the lock for longer is stuck.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Tells rootcling, should it load the plugin, to make no modules.
@@ -137,7 +137,8 @@ fn run(command: &mut Command) -> io::Result<()> {
     Err(io::Error::other(format!("rootcling ended with {}: {}{headers}", output.status, complaints.join("; "))))
 }
 
-/// The lock that one process holds while it makes modules. A file system without locks gives none, and none is waited for.
+/// The lock that one process holds while it makes modules. On a file system without locks there is none, and nothing
+/// waits.
 fn lock(path: &Path, name: &str) -> Result<Option<File>> {
     let failed = |error: io::Error| unusable(format!("{}: {error}", path.display()));
     let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;

@@ -67,13 +67,14 @@ mod ffi {
         /// Makes a device ready: `cpu`, `cuda` or `cuda:N`.
         fn device_open(name: &str) -> Result<()>;
 
-        /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
+        /// The values that one forward call keeps for backward calls. Dropping it gives its memory back to the graph's
+        /// pool.
         type SavedForward;
         /// Refuses a limit of compiling that is none.
         fn compiled_check_time_limit(seconds: f64) -> Result<()>;
-        /// Whether the function has to be observed, for kernels to run it.
+        /// Whether the function must be observed, for kernels to run it.
         fn back_end_tries_kernels(back_end: BackEnd) -> Result<bool>;
-        /// Why LibTorch runs a function that kernels do not, for `obstacle`; fails where they were asked for.
+        /// Why LibTorch, and not kernels, runs a function, given the `obstacle`; fails if kernels were requested.
         fn back_end_why_libtorch(back_end: BackEnd, obstacle: &str) -> Result<String>;
         /// Fails as `graph_work` does.
         fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
@@ -84,7 +85,7 @@ mod ffi {
         fn text(self: &CompiledGraph) -> &str;
         /// `aot`, `jit` or `cuda`.
         fn compiled_back_end(graph: &CompiledGraph) -> String;
-        /// What kept the first back end that was asked for from running; else empty.
+        /// Why the first requested back end does not run it; otherwise empty.
         fn obstacle(self: &CompiledGraph) -> &str;
         /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and noise, each of the
         /// dtype, shape and strides of its observation; `outputs` those of the signature's outputs. Safe from several

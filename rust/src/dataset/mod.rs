@@ -29,7 +29,7 @@ struct RowOrigin {
     rows: usize,
     /// Which reader read which columns, and why.
     notes: Vec<String>,
-    /// Of a part, a number that all processes have if they read the same in the same way.
+    /// For a part, a number that is the same on all processes if they read the same in the same way.
     key: u64,
 }
 

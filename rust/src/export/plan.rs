@@ -220,7 +220,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Runs what does not depend on the event with the kernels, so that it has the numbers of a prediction.
+    /// Runs whatever does not depend on the event with the kernels, so that the values equal those of a prediction.
     fn compute_constants(&mut self) -> Result<()> {
         let mut program = self.program.clone();
         let mut wanted = vec![false; program.buffers.len()];

@@ -186,7 +186,7 @@ impl Writer {
         Ok(self.call("reshape", "", &[&output, &sizes]))
     }
 
-    /// What else a module's `state_dict` has.
+    /// Adds the other tensors of a module's `state_dict`.
     fn add_unused(&mut self, model: &Model) {
         for slot in model.state_dict() {
             if self.tensors.iter().any(|tensor| tensor.name == slot.name) {
@@ -219,7 +219,7 @@ impl Writer {
 /// Operators while they are written.
 struct Operators<'w> {
     writer: &'w mut Writer,
-    /// Of the values of the observation.
+    /// Names of the values of the observation.
     names: Vec<String>,
     /// The number of events, in the graph and in the observation.
     rows: String,

@@ -75,7 +75,7 @@ pub struct CompiledGraph {
     /// Which back end runs, and why.
     choice: Choice,
     reason: String,
-    /// What was compiled, and what Clad made of it.
+    /// The compiled text, and Clad's derivatives of it.
     text: String,
 }
 
@@ -294,7 +294,7 @@ impl CompiledGraph {
     }
 }
 
-/// What a back end is to make, and how.
+/// A request to a back end.
 struct Making<'a> {
     back_end: BackEnd,
     name: &'a str,

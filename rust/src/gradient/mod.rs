@@ -199,8 +199,8 @@ pub trait Steps: Sync {
     /// works ahead gives a loss of 0.
     fn rate(&self, batch: usize, loss: f64) -> Result<f64>;
 
-    /// How the call's events come to batches where each process has events of its own; else all have the same, and batches have
-    /// the size of the settings.
+    /// How the call's events are divided into batches if each process has events of its own; otherwise all have the
+    /// same, and batches have the size of the settings.
     fn spread(&self) -> Option<&Spread> {
         None
     }
@@ -237,7 +237,7 @@ pub trait Engine: Send {
         0
     }
 
-    /// All that its next steps depend on, beside its settings.
+    /// The state that its next steps depend on, besides its settings.
     fn snapshot(&self) -> Result<Snapshot>;
 
     /// Goes on from `snapshot`, which must be of an engine of the same network and settings.

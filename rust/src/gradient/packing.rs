@@ -23,7 +23,7 @@ use packer::Packer;
 /// Where the parameters of a module lie.
 pub struct Packing<T> {
     layers: Vec<Layer>,
-    /// What takes the place of each captured tensor.
+    /// The replacements of captured tensors.
     bindings: Vec<Binding>,
     parameters: usize,
     derived: usize,

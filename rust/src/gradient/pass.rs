@@ -30,7 +30,7 @@ pub struct Pass<T> {
     updates: Vec<Update<T>>,
     /// Their memory stays.
     lists: TensorLists,
-    /// What is passed for each constant, and where its gradient goes.
+    /// The value that is passed for each constant, and where its gradient goes.
     constants: Vec<Constant>,
     gradients: Vec<Option<usize>>,
     /// Of what [`Memory`] has.
@@ -229,7 +229,7 @@ impl<T: Scalar + Element> Pass<T> {
         self.form.run().backward(values, adjoints, inputs, seeds, sum, gradients, threads);
     }
 
-    /// Lists the arguments, anew for each call: a pointer of an earlier one would not be good for what was lent since.
+    /// Lists the arguments again for each call: pointers of an earlier call may no longer be valid.
     fn list(&mut self, module: &Module, memory: &Memory<T>) {
         let &Memory { x, parameters, derived, state } = memory;
         // One by one: a comparison of whole arrays waits until what was just written can be read.

@@ -33,7 +33,7 @@ pub struct Input<'a, T> {
 }
 
 impl Shares {
-    /// Whether there are several shares.
+    /// Whether there is more than one share.
     fn are_several<T: Scalar>(&self) -> bool {
         let [rows, inputs, outputs] = self.shape;
         let is_worth_it = self.threads > 1 && outputs > 1 && 2 * rows * inputs * outputs >= WORTH_SHARING;
@@ -46,7 +46,8 @@ impl Shares {
         T::padded(columns.div_ceil(self.threads))
     }
 
-    /// Calls `run` for each share of `columns` columns with its part of `into`, which has so many numbers for each column.
+    /// Calls `run` for each share of `columns` columns with its part of `into`, which has this many numbers for each
+    /// column.
     fn each<T: Scalar>(
         &self,
         columns: usize,

@@ -87,7 +87,7 @@ impl AnyBatch {
     }
 }
 
-/// What is `a` at some rows and `b` with one row more, `more` rows further.
+/// The number that is `a` at some rows and `b` with one row more, for `more` rows more.
 fn whole(a: i64, b: i64, more: i64) -> Option<i64> {
     a.checked_add(b.checked_sub(a)?.checked_mul(more)?)
 }

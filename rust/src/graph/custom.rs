@@ -12,10 +12,10 @@ pub trait ScalarFunction: Send + Sync {
     /// As the user wrote it.
     fn text(&self) -> &str;
 
-    /// The value at each of `x`; both have one length. What the function throws unwinds as an error.
+    /// The value at each of `x`; both have one length. An exception from the function unwinds as an error.
     fn values(&self, x: &[f64], values: &mut [f64]);
 
-    /// The derivative at each of `x`; both have one length. What the function throws unwinds as an error.
+    /// The derivative at each of `x`; both have one length. An exception from the function unwinds as an error.
     fn slopes(&self, x: &[f64], slopes: &mut [f64]);
 }
 

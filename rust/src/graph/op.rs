@@ -82,7 +82,7 @@ listed! {
 /// The meaning of a network's outputs, once they are predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
-    /// Of label 1, or of the classes.
+    /// Probabilities of label 1, or of the classes.
     Probabilities,
     /// In the units of the labels.
     Values,
@@ -90,7 +90,7 @@ pub enum Gives {
     Gaussians,
 }
 
-/// Of LeakyReLU, below 0.
+/// Slope of LeakyReLU, below 0.
 const LEAKY_SLOPE: f64 = 0.01;
 
 /// Beyond it softplus is the identity: exp(-40) is less than half a unit in the last place of 40 in float64.
@@ -194,11 +194,11 @@ listed! {
         Constant = "constant",
         /// Along half a period of a cosine, down towards 0, epoch by epoch (Loshchilov and Hutter 2017, eq. 5).
         Cosine = "cosine",
-        /// Multiplied by a factor every so many epochs.
+        /// Multiplied by a factor every given number of epochs.
         Step = "step",
         /// Up along half a period of a cosine and down along another, step by step (Smith and Topin 2018).
         OneCycle = "one_cycle",
-        /// Multiplied by a factor when the validation loss has not improved for so many epochs.
+        /// Multiplied by a factor when the validation loss has not improved for a given number of epochs.
         Plateau = "plateau",
     }
 }

@@ -133,7 +133,8 @@ pub enum Primitive {
         /// Which of several has the derivative.
         ties: Ties,
     },
-    /// The root of the sum of squares over the last dimensions, which have so many elements together; derivative 0 at 0.
+    /// The root of the sum of squares over the last dimensions, which have this many elements together; derivative 0 at
+    /// 0.
     Length(usize),
     /// Softmax over a dimension of `columns` elements, or its logarithm; the operand is dense unless it is the last one.
     Softmax {
@@ -171,7 +172,7 @@ pub enum Primitive {
     /// The operand, [rows, columns] packed, as pairs of bfloat16 along rows and across them (`cpp/kernels/bf16.cpp`); it has no
     /// derivative: that of the layer that reads it is given to the operand.
     Round([usize; 2]),
-    /// The operand, dense [rows, columns], packed, with zeros where there is no column.
+    /// The operand, dense [rows, columns], packed, with zeros in the padding.
     Pack([usize; 2]),
     /// The other way round.
     Unpack([usize; 2]),
@@ -186,7 +187,7 @@ pub enum Primitive {
     Scatter(Scatter),
     /// The value filled with a number, then each operand copied to its place in it.
     Concat {
-        /// What the rest is filled with.
+        /// The value of the rest.
         fill: f64,
         /// A view of the value for each operand.
         places: Vec<View>,

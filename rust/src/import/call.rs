@@ -94,7 +94,7 @@ impl<'a> Call<'_, 'a> {
         }
     }
 
-    /// The numbers of an input that has to be known.
+    /// The numbers of an input that must be known.
     fn known_floats(&self, at: usize) -> Result<Vec<f64>> {
         let known = self.known(at)?;
         Ok((0..known.count()).map(|at| known.numbers.float(at)).collect())

@@ -91,7 +91,7 @@ fn as_result(builder: &mut Builder, value: Value) -> Result<Value> {
 struct Reader<'f, 'a> {
     file: &'f File<'a>,
     builder: &'f mut Builder,
-    /// What classifiers choose.
+    /// The labels that classifiers choose.
     labels: HashSet<&'a str>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(results)
     }
 
-    /// What reads an operator, and the version of its domain.
+    /// The reader of an operator, and the version of its domain.
     fn operator(&self, node: &Node) -> Result<(&'static ops::Operator, i64)> {
         let found = match node.domain {
             "" | "ai.onnx" => (ops::operators().find(|known| known.name == node.operator), self.file.opset),

@@ -71,7 +71,7 @@ impl Element {
         !self.is_float() && self != Element::Bool
     }
 
-    /// Of an element.
+    /// Bytes of an element.
     fn bytes(self) -> usize {
         match self {
             Element::Uint8 | Element::Int8 | Element::Bool => 1,

@@ -38,8 +38,8 @@ use crate::model::{FlatOffset, Model, Names, PROBABILITIES, Training};
 use crate::onnx::read::{Dim, Info};
 use crate::text;
 
-/// Numbers of events with which the operators are written down: see `graph::Module`. No dimension of a network is likely to be the
-/// product of these.
+/// Numbers of events with which the operators are recorded: see `graph::Module`. No dimension of a network is likely to
+/// be the product of these.
 const EVENTS: usize = 7;
 const OTHER_EVENTS: usize = 11;
 /// Most events at a time that a file is tried with as it says.
@@ -82,14 +82,14 @@ pub fn model(bytes: &[u8], folder: Option<&Path>, name: &str, output: &str) -> R
 struct Input<'a> {
     name: &'a str,
     element: Element,
-    /// Of one event.
+    /// Shape of one event.
     shape: Vec<usize>,
 }
 
-/// What an event is.
+/// The events of a file.
 struct Events<'a> {
     inputs: Vec<Input<'a>>,
-    /// Of an event: that of the only input, or the number of the elements of all.
+    /// Shape of an event: that of the only input, or the number of elements of all inputs.
     shape: Vec<usize>,
     /// Events that the file was written for; none: any number.
     declared: Option<usize>,
@@ -145,7 +145,7 @@ fn event_shape(info: &Info) -> Result<(Option<usize>, Vec<usize>)> {
     }
 }
 
-/// The output that is asked for, or the only one that is a tensor of numbers.
+/// The requested output, or the only one that is a tensor of numbers.
 fn chosen_output<'a>(file: &File<'a>, events: &Events<'a>, wanted: &str) -> Result<&'a str> {
     let names: Vec<&str> = file.graph.outputs.iter().map(|output| output.name).collect();
     let list = text::list(names.iter(), ", ");
@@ -181,7 +181,7 @@ struct Network<'f, 'a> {
     output: &'a str,
 }
 
-/// What the end of a network does with its outputs.
+/// The end of a network: its last operation on the outputs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// Nothing that predictions do, too.
@@ -191,7 +191,7 @@ enum End {
 }
 
 impl<'a> Network<'_, 'a> {
-    /// What the operators give for so many events, each input by itself.
+    /// The operators' results for this many events, each input by itself.
     fn recorded_as_it_is(&self, rows: usize, training: bool) -> Result<Recorded> {
         let given = self.events.inputs.iter().map(|input| {
             let shape = [&[rows], &input.shape[..]].concat();

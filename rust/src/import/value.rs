@@ -7,7 +7,7 @@ use super::known::{Element, Known};
 pub enum Value {
     /// The same for all events.
     Known(Known),
-    /// What an operator gives.
+    /// The result of an operator.
     Computed(Computed),
 }
 

@@ -66,7 +66,7 @@ pub struct Model {
     /// Of a module; empty: it has no others than `names` tells.
     state_dict: Arc<[StateTensor]>,
     training: Training,
-    /// Parts of the flat parameter vector that fits leave as they are, apart and in order.
+    /// Frozen parts of the flat parameter vector, disjoint and in order.
     frozen: Vec<Range<usize>>,
     /// That fits trained on.
     batches: u64,

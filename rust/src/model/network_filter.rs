@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Mode, sliding};
 use crate::interrupt;
 
-/// Windows' lengths that a piece of a series has beyond its first window: what is computed again is one share in so many.
+/// Lengths of a piece of a series beyond its first window, in windows: one share in this many is computed again.
 const PIECE: usize = 8;
 /// Windows that are copied at once where they are computed one by one.
 const WINDOWS: usize = 1024;

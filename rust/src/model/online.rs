@@ -73,7 +73,7 @@ impl OnlineSearch {
     }
 }
 
-/// What the strain of detector `index` cannot be used for.
+/// Adds the detector `index` to an error about its strain.
 fn of_detector(index: usize, error: Error) -> Error {
     match error {
         Error::Invalid { what, remedy } => Error::Invalid { what: format!("detector {index}: {what}"), remedy },

@@ -15,7 +15,7 @@ use crate::graph::{Mode, Module};
 use crate::interrupt;
 use crate::kernels::{Scalar, with_blas_on_this_thread};
 
-/// Most tiles that a thread takes in one go, and shares that each thread gets where there are fewer.
+/// Most tiles that a thread takes in one go, and shares for each thread if there are fewer.
 const TILES: usize = 16;
 const SHARES: usize = 4;
 
@@ -206,7 +206,7 @@ impl Predictor {
     }
 }
 
-/// What a thread keeps to compute one event of a module.
+/// The memory of a thread that computes one event of a module.
 struct One {
     module: u64,
     pass: Pass<f32>,

@@ -8,7 +8,7 @@ use crate::graph::{
     Recording,
 };
 
-/// Numbers of events with which the operators are written down: see `graph::Module`.
+/// Numbers of events with which the operators are recorded: see `graph::Module`.
 const EVENTS: usize = 6;
 const OTHER_EVENTS: usize = 9;
 /// The name of such a network, in model files too.

@@ -54,7 +54,7 @@ pub enum Attribute<'a> {
     Floats(Vec<f32>),
     Integers(Vec<i64>),
     Texts(Vec<&'a [u8]>),
-    /// Of a type that nothing here has.
+    /// Of any other type.
     Other,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Everything that an attribute may have, of which its type says what counts.
+/// All fields of an attribute; its type tells which one counts.
 #[derive(Default)]
 struct Parts<'a> {
     name: &'a str,

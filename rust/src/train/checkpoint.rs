@@ -75,7 +75,7 @@ struct Record {
     plateau_waited: u32,
     best: (String, u32),
     reference: (String, u32),
-    /// Whether there are these tensors.
+    /// Whether these tensors exist.
     has_target: bool,
     has_best: bool,
     /// Their lengths.

@@ -182,7 +182,7 @@ fn scattered(hash: u64) -> u64 {
 }
 
 impl Shards {
-    /// Of sources with so many rows on each process, [sources, ranks].
+    /// For sources with this many rows on each process, [sources, ranks].
     fn new(rank: usize, size: usize, counts: &[usize]) -> Self {
         let (mut pieces, mut total, mut own) = (Vec::new(), 0, 0);
         for counts in counts.chunks(size) {
@@ -213,7 +213,7 @@ impl Shards {
 mod tests {
     use super::*;
 
-    /// What each of the processes has of sources of which it holds `rows[rank][source]` rows.
+    /// The shards of the processes; each holds `rows[rank][source]` rows of a source.
     fn shards(rows: &[Vec<usize>]) -> Vec<Shards> {
         let counts: Vec<usize> =
             (0..rows[0].len()).flat_map(|source| rows.iter().map(move |of_rank| of_rank[source])).collect();

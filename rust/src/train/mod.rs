@@ -126,7 +126,7 @@ pub fn resumed_options(path: &Path, given: &Options) -> Result<Options> {
 /// A model in training on one dataset.
 pub struct Trainer {
     fit: Fit,
-    /// What this process holds of the events.
+    /// The events that this process holds.
     job: Job,
     /// Numbers of the events to train on, among those of all processes.
     train: Vec<u32>,

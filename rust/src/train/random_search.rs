@@ -12,7 +12,7 @@ use crate::text;
 /// Combinations that are drawn without repetition; of more, a repetition is rare.
 const MOST_COMBINATIONS: usize = 1 << 20;
 
-/// What an option is drawn from.
+/// The values from which an option is drawn.
 #[derive(Clone, Debug)]
 enum Range {
     /// All numbers between two, or all whole ones with both; by their logarithms where small ones matter as much as large ones.

@@ -112,7 +112,7 @@ mod tests {
         Rates::new(&options)
     }
 
-    /// Of each step of each epoch of five steps.
+    /// The rate of each step of each epoch of five steps.
     fn all(rates: &Rates) -> Vec<f64> {
         let places = (0..4).flat_map(|epoch| (0..5).map(move |step| StepPosition { epoch, step, steps: 5 }));
         places.map(|place| rates.at(place)).collect()

@@ -74,7 +74,7 @@ fn derivatives() -> impl Iterator<Item = Definition> {
     })
 }
 
-/// Of the function or class that a text defines.
+/// Name of the function or class that a text defines.
 fn name(text: &str) -> &str {
     if let Some((_, head)) = text.split_once("\nstruct ") {
         return head.split_once(' ').map_or("", |(name, _)| name);

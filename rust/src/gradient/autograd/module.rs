@@ -29,7 +29,7 @@ pub struct Call {
 
 /// The module on LibTorch's side. From [`begin`](Self::begin) to [`end`](Self::end) no other thread runs one.
 pub trait LibTorchCalls: Send + Sync {
-    /// LibTorch's operators run on so many threads; 0: on as many as it is set to.
+    /// Makes LibTorch's operators run on this many threads; 0: on as many as it is set to.
     fn begin(&self, threads: usize);
     /// The outputs [rows, outputs]; in training with what goes back, and the state changes. The module's tensors lie in the
     /// caller's memory from here on.

@@ -20,7 +20,7 @@ pub struct LibTorchEngine {
     module: Arc<LibTorchModule>,
     settings: Settings,
     custom_loss: Option<CustomLoss>,
-    /// Of LibTorch's threads; 0: as many as it is set to.
+    /// Number of LibTorch's threads; 0: as many as it is set to.
     threads: usize,
     seed: u64,
     parameters: HostBuffer<f32>,
@@ -40,7 +40,7 @@ struct Batch {
     adjoint: HostBuffer<f32>,
 }
 
-/// The parts of a [`Batch`] for so many rows.
+/// The parts of a [`Batch`] for this many rows.
 struct Gathered<'a> {
     x: &'a mut [f32],
     labels: &'a mut [f32],

@@ -75,12 +75,12 @@ pub struct Blocks<T> {
     row_outputs: Vec<(usize, usize)>,
     /// Those that the part after them writes.
     other_outputs: Vec<usize>,
-    /// What the part before the blocks hands on, and the sums over rows.
+    /// The values that the part before the blocks hands on, and the sums over rows.
     shared: ArrayRanges,
     totals: ArrayRanges,
 }
 
-/// What parts read.
+/// The inputs of parts.
 struct BlockInputs<'a> {
     caller: &'a [ReadPointer],
     shared: ReadPointer,

@@ -13,7 +13,7 @@ use super::run::Device;
 use crate::cache::{Cache, LIBRARY};
 use crate::error::{Error, Result};
 
-/// What the folder of machine code in the user's cache may hold.
+/// The most that the folder of machine code in the user's cache may hold.
 const CACHE_LIMIT: u64 = 128 << 20;
 
 /// Makes machine code of a text with these kernels.
@@ -152,7 +152,7 @@ fn compile(text: &str, architecture: &str) -> Result<Vec<u8>, String> {
     kept(&cache, &Cache::key(&parts), || Ok(nvrtc.compile(text, architecture)?.code))
 }
 
-/// What the cache has under this key, or `make` makes for it.
+/// The cache's entry under this key, or a new one by `make`.
 fn kept(cache: &Cache, key: &str, make: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
     if let Some(code) = cache.find(key).and_then(|folder| std::fs::read(folder.join(LIBRARY)).ok()) {
         return Ok(code);

@@ -10,7 +10,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use super::program::headers;
 use crate::device;
 
-/// The folder of the libraries, where they lie elsewhere than beside LibTorch and on the linker's path.
+/// The folder of the libraries, if they are neither beside LibTorch nor on the linker's path.
 const VARIABLE: &str = "CLADTORCH_NVRTC";
 
 /// Versions of CUDA whose NVRTC compiles the text, newest first.

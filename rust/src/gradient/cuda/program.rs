@@ -10,7 +10,7 @@ use crate::graph::outputs::Outputs;
 /// Where the memory lies that a kernel's parameter points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// In the arena of values, so many numbers from its start.
+    /// In the arena of values, this many numbers from its start.
     Values(usize),
     /// In the arena of adjoints.
     Adjoints(usize),
@@ -47,7 +47,7 @@ pub enum Waits {
     Never,
     /// For the others of their block.
     ForBlock,
-    /// For all threads of the grid, which has to be on the device as a whole.
+    /// For all threads of the grid, which must be on the device as a whole.
     ForGrid,
 }
 

@@ -6,7 +6,7 @@ use crate::graph::outputs::selected;
 
 /// A device that runs kernels, each after the one before it.
 pub trait Device {
-    /// Runs one in so many blocks of so many threads, with these addresses as parameters.
+    /// Runs a kernel on this grid of blocks and threads, with these addresses as parameters.
     fn launch(&self, kernel: &Kernel, grid: [u32; 2], parameters: &[usize]) -> Result<()>;
 }
 

@@ -22,7 +22,7 @@ const MOST_SHARING: usize = 512;
 pub(super) enum Work {
     /// So many elements or rows, a thread for each.
     Alone(usize),
-    /// So many rows of so many elements, a block for each.
+    /// This many rows of this many elements, a block for each row.
     Block(usize, usize),
     /// So many tiles of products.
     Tiles(usize),

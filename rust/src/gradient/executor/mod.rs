@@ -38,7 +38,7 @@ pub trait Run<T> {
     /// Writes what never changes to a new arena of values.
     fn prepare(&self, values: &mut [T]);
 
-    /// Runs every node and writes the outputs; large operators on so many threads of the present pool.
+    /// Runs every node and writes the outputs; large operators run on this many threads of the current pool.
     fn forward(
         &self,
         values: &mut [T],
@@ -138,7 +138,7 @@ fn direct_outputs(program: &Program, seeded: &[Option<usize>]) -> Vec<Option<usi
     direct
 }
 
-/// Whether the pullback reads what the forward pass wrote, or what runs forward is not a step of its own.
+/// Whether the pullback reads the result of the forward pass, or the forward operation is not a step of its own.
 fn needs_value(primitive: &Primitive) -> bool {
     match primitive {
         Primitive::Map(_)

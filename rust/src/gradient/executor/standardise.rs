@@ -36,7 +36,7 @@ fn share_of_channels(all: Channels, threads: usize) -> usize {
     }
 }
 
-/// What each thread writes: the elements of some rows, or of some panels, and the layout of all of them but the last.
+/// Number of elements that each thread but the last writes: whole rows, or whole panels.
 fn share_of_elements(all: Channels, threads: usize) -> usize {
     let unit = if all.width == all.channels { all.channels * all.side } else { all.panel() };
     let units = all.len() / unit.max(1);
@@ -178,7 +178,7 @@ pub(super) fn give<T: Scalar>(sums: &[f64], add: bool, to: &mut [T]) {
 mod tests {
     use super::*;
 
-    /// Everything that is computed for a batch of this layout on so many threads.
+    /// Everything that is computed for a batch of this layout on this many threads.
     fn computed(all: Channels, threads: usize) -> Vec<f64> {
         let wave = |step: f64, count: usize| (0..count).map(|i| (i as f64 * step).sin()).collect::<Vec<_>>();
         let (x, dy) = (wave(0.7, all.len()), wave(1.3, all.len()));

@@ -194,7 +194,7 @@ impl Step {
         })
     }
 
-    /// What chooses elements: the second operand, an argument of integers or numbers that a kernel made.
+    /// The index that chooses elements: the second operand, an argument of integers or numbers that a kernel made.
     fn index<'a, T: Element>(&self, values: Values<'a, T>, inputs: ReadTensors<'a>) -> Index<'a, T> {
         let source = self.sources[1];
         match source.place {
@@ -208,7 +208,7 @@ impl Step {
         std::array::from_fn(|i| self.sources.get(i).map_or(&[][..], |source| source.read(values, inputs)))
     }
 
-    /// What batch normalisation reads.
+    /// The operands of batch normalisation.
     fn standardised<'a, T: Element>(
         &self,
         channels: &Channels,
@@ -220,7 +220,7 @@ impl Step {
         standardise::Operands::new(channels, eps, read(0), read(1), read(2), read(3))
     }
 
-    /// What a forward pass left in the arena: nothing where that is the caller's.
+    /// The value that a forward pass left in the arena; empty if it is the caller's.
     fn value<'a, T>(&self, values: Values<'a, T>) -> &'a [T] {
         match &self.value {
             Value::Arena(range) => values.get(range.start, range.len()),

@@ -8,7 +8,7 @@ use super::{LIBRARY, user};
 use crate::error::{Error, Result, unwind};
 use crate::graph::{Activation, CustomActivation, ScalarFunction};
 
-/// Where the derivative is compared with difference quotients: at so many points on either side of 0.
+/// Number of points on either side of 0 at which the derivative is compared with difference quotients.
 const POINTS: i32 = 40;
 const SPACING: f64 = 0.25;
 

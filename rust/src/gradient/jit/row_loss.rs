@@ -10,7 +10,7 @@ use crate::kernels::Scalar;
 /// Numbers that are converted to float64 and back at once; most outputs of a network with such a loss.
 const BLOCK: usize = 128;
 
-/// Where the derivative is compared with difference quotients: at so many points, 0 among them, for labels 0 and 1.
+/// Number of points, 0 among them, at which the derivative is compared with difference quotients, for labels 0 and 1.
 const POINTS: usize = 33;
 
 /// A compiled loss.

@@ -1,6 +1,6 @@
 //! Code shared by the functions that users write: their place in the text, and the test of Clad's derivatives.
 
-/// Of difference quotients, and how far from them a derivative may be.
+/// Step of difference quotients, and how far from them a derivative may be.
 const STEP: f64 = 1e-6;
 const TOLERANCE: f64 = 1e-4;
 

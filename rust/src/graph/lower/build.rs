@@ -176,7 +176,8 @@ impl Call<'_, '_> {
         self.node(Primitive::Convolve(c), operands, shape)
     }
 
-    /// The tensor with matrices that the kernel can read, and add adjoints to, as they lie; a copy where it has not.
+    /// The tensor with matrices that the kernel can read, and add adjoints to, in their layout; a copy if it has no
+    /// such layout.
     fn matrices(&mut self, x: &Tensor) -> Result<Tensor> {
         let mut view = x.view.clone();
         let (row, column) = (view.rank() - 2, view.rank() - 1);

@@ -167,7 +167,7 @@ pub fn weigh(graph: &ObservedGraph) -> Result<Work> {
     Ok(Work { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
 }
 
-/// What an argument, changed by so many operators, is after the call.
+/// An argument after the call, changed by a number of operators.
 struct Update {
     argument: usize,
     value: Tensor,
@@ -177,9 +177,9 @@ struct Update {
 struct Lowering<'a> {
     graph: &'a ObservedGraph,
     program: Program,
-    /// What each observed value has become.
+    /// The lowered tensor of each observed value.
     tensors: Vec<Option<Tensor>>,
-    /// Of arguments that LibTorch changes in place.
+    /// Updates of arguments that LibTorch changes in place.
     updates: Vec<Update>,
     /// Elements that operators may read and write.
     most: usize,

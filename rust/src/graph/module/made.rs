@@ -202,7 +202,7 @@ impl Module {
         self.captured.iter().enumerate().map(bytes).collect()
     }
 
-    /// Elements of a captured tensor, which has to be dense.
+    /// Elements of a captured tensor, which must be dense.
     fn dense_length(&self, index: usize) -> Result<usize> {
         let view = lower::observed_view(self.value(index)?)?;
         match view.is_contiguous() {

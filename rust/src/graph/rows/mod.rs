@@ -17,14 +17,14 @@ use super::{Program, View};
 use crate::error::Result;
 use cutting::Cutting;
 
-/// What a buffer's elements have to do with rows.
+/// The relation of a buffer's elements to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// Nothing.
     Shared,
     /// So many of them belong to each row.
     Rows(usize),
-    /// They come of sums over all rows.
+    /// They result from sums over all rows.
     Summed,
 }
 
@@ -51,9 +51,9 @@ pub struct Subprogram {
 pub struct RowCut<'a> {
     program: &'a Program,
     count: usize,
-    /// Of each argument: whether its first dimension counts rows.
+    /// For each argument, whether its first dimension counts rows.
     has_rows: Vec<bool>,
-    /// Of each buffer.
+    /// The role of each buffer.
     roles: Vec<Role>,
     /// Buffers that nodes compute from what all rows share, and that others read.
     shared: Vec<usize>,
@@ -285,7 +285,7 @@ impl<'a> RowCut<'a> {
         Tensor { buffer, view: View::contiguous(&[self.program.buffers[buffer].length]), kind: Kind::Number }
     }
 
-    /// Of a node's value; `None` where it brings rows together in another way than by adding them up.
+    /// The role of a node's value; `None` if it combines rows in any other way than by adding them up.
     fn role(&self, node: &Node) -> Option<Role> {
         let is_summed = node.operands.iter().any(|operand| self.roles[operand.buffer] == Role::Summed);
         match (self.is_row_node(node), is_summed) {

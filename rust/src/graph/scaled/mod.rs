@@ -18,12 +18,12 @@ struct Chain {
     layer: Layer,
     /// Adds, subtracts or multiplies a tensor [channels].
     steps: Vec<(Function, Tensor)>,
-    /// What the steps take of the value.
+    /// The part of the value that the steps take.
     view: View,
     end: End,
 }
 
-/// What those who read the last step of a chain get.
+/// The value for the readers of the last step of a chain.
 #[derive(PartialEq, Eq)]
 enum End {
     /// The value of the convolution, which is taken as a whole.
@@ -160,7 +160,7 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// What all steps of a chain together multiply the channels by, and what they then add.
+    /// The product of the factors of all steps of a chain on the channels, and the sum that they then add.
     fn factors(&mut self, chain: &Chain) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let node = &self.old.nodes[chain.nodes[0]];
         let mut scale: Option<Tensor> = None;

@@ -58,7 +58,7 @@ pub fn with_bias(call: &mut Call, at: usize, x: &Value, term: &Value) -> Result<
     Ok(Some(x.clone()))
 }
 
-/// Gives the layer written down last a bias.
+/// Gives the layer recorded last a bias.
 fn set_bias(call: &mut Call, known: &Known) {
     let capture = Capture {
         name: Rc::clone(&known.name),

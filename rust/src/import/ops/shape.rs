@@ -33,7 +33,7 @@ pub const TABLE: &[Operator] = &[
     all("Unsqueeze", unsqueeze),
 ];
 
-/// What is seen of `x` through a view of it, which LibTorch's operator shows.
+/// A view of `x`, which the given operator of LibTorch shows.
 fn moved(call: &mut Call, x: &Value, view: View, op: &str, more: Vec<Argument>) -> Result<Value> {
     if let Value::Known(known) = x
         && !known.may_train()

@@ -37,7 +37,7 @@ struct Node {
     is_leaf: bool,
     /// Whether a feature that is NaN goes the way of a true condition.
     takes_missing: bool,
-    /// Where it goes on if the condition is true, or false.
+    /// The next node if the condition is true, or false.
     next: [i64; 2],
 }
 

@@ -188,7 +188,7 @@ impl Model {
     }
 }
 
-/// What every version of a header has.
+/// The fields that every version of a header has.
 #[derive(Deserialize)]
 struct Version {
     version: u32,

@@ -23,7 +23,7 @@ pub(super) const VERSION: u32 = 2;
 
 /// Before the names of tensors that are not the network's.
 const PREFIX: &str = "cladtorch.";
-/// Activations behind which outputs are no logits.
+/// Activations after which outputs are not logits.
 const LAST_ACTIVATIONS: [&str; 5] = ["", "Sigmoid", "LogSigmoid", "Softmax", PROBABILITIES];
 
 #[derive(Serialize, Deserialize)]
@@ -131,7 +131,7 @@ fn check_readable(module: &Module, packed: &[Packed]) -> Result<()> {
     })
 }
 
-/// The captured tensors with their names, each of which is in the file once.
+/// The captured tensors with their names; each is in the file once.
 fn named(model: &Model, module: &Module) -> Result<Vec<CapturedHeader>> {
     let mut taken = HashSet::new();
     let mut header = |(index, captured): (usize, &Captured)| {
@@ -161,7 +161,7 @@ fn place(captured: &Captured) -> Option<(FlatOffset, usize)> {
     }
 }
 
-/// What the names of the captured tensors do not tell; nothing where they tell all.
+/// What the names of the captured tensors do not say; empty if they say everything.
 fn state_headers(model: &Model, module: &Module) -> Result<Vec<StateHeader>> {
     let mut places = HashSet::new();
     let is_told = |slot: &StateTensor| slot.place().is_some_and(|place| places.insert(place));
@@ -244,7 +244,7 @@ fn shape(module: &Module, index: usize) -> Result<Vec<usize>> {
     Ok(if sizes.iter().product::<usize>() == elements { sizes } else { vec![elements] })
 }
 
-/// The tensors of a file, each of which has to be asked for once.
+/// The tensors of a file, each of which must be requested once.
 struct Tensors(HashMap<String, Tensor<Packed>>);
 
 impl Tensors {

@@ -90,7 +90,7 @@ impl WeightFile {
     }
 }
 
-/// JSON allows a name twice, of which readers take the one or the other.
+/// JSON allows a name twice, and readers differ in which one they take.
 fn check_listed_once(file: &TensorFile) -> Result<()> {
     struct Names;
     impl<'de> Deserialize<'de> for Names {

@@ -168,7 +168,7 @@ impl Model {
         Ok(has_training)
     }
 
-    /// What a file says about the training, where that fits this network.
+    /// The training that a file describes, if it fits this network.
     fn training_from(&self, text: &str) -> Result<Training> {
         let damaged = |error: serde_json::Error| {
             let why = text::name(&error.to_string());

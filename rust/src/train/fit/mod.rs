@@ -434,7 +434,7 @@ impl Fit {
     }
 }
 
-/// The steps of a call of an engine: the schedule's rates, and an end where the loss is no number.
+/// The steps of a call of an engine: the schedule's rates, and an end if the loss is not finite.
 struct PartSteps<'a> {
     rates: &'a Rates,
     epoch: u32,
@@ -443,7 +443,7 @@ struct PartSteps<'a> {
     steps: usize,
     /// Where each process has events of its own.
     spread: Option<&'a Spread>,
-    /// The batch of the call whose loss is no number, with that loss.
+    /// The batch of the call whose loss is not finite, with that loss.
     diverged: OnceLock<(usize, f64)>,
 }
 
@@ -477,7 +477,7 @@ fn rows<'a>(events: Events<'a>, scaler: &'a Scaler, target: Option<&'a Scaler>, 
     Rows { features, labels, weights, scaler, target, weight_scale }
 }
 
-/// What the events' weights count in the loss, times the weights of their classes; none: they count as they are.
+/// The weights of the events in the loss, times the weights of their classes; none: they are used unchanged.
 fn weights_of_loss(options: &Options, Events { labels, weights, .. }: Events) -> Option<Vec<f32>> {
     let Options { class_weights, negative_weights, .. } = options;
     let counted = weights.iter().map(|&weight| negative_weights.of(weight));

@@ -103,7 +103,7 @@ impl CudaEngine {
         loss
     }
 
-    /// What the kernels read of a batch of rows from `first` on, whose update is number `step` from 1 on.
+    /// The description of a batch for the kernels: rows from `first` on, whose update is number `step` from 1 on.
     fn batch(&self, scale: f64, rate: f64, step: u64, first: usize, count: usize) -> [u8; BATCH] {
         let factors = self.settings.rule().factors(rate, step);
         let mut bytes = [0; BATCH];

@@ -78,7 +78,7 @@ impl Epoch {
         Err(Error::invalid("no cluster of blocks fits the GPU", "run it on LibTorch"))
     }
 
-    /// Blocks for batches of up to so many rows.
+    /// Blocks for batches of up to this many rows.
     fn blocks(&self, trains: bool, rows: usize) -> usize {
         let tiles = rows.div_ceil(self.perceptron.tiling().rows).max(1);
         if !trains {

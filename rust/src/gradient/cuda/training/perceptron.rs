@@ -363,7 +363,7 @@ impl SharedLayout {
         SharedLayout { x, y, w, hidden, narrow, sums, gradient, moments, end }
     }
 
-    /// What layer number `index` takes.
+    /// Inputs of layer number `index`.
     fn input(&self, index: usize) -> usize {
         if index == 0 { self.x } else { self.hidden[index - 1][0] }
     }
