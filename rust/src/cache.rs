@@ -167,7 +167,7 @@ impl Drop for Work {
 mod tests {
     use super::*;
 
-    /// Publishes a function of so many bytes, which take no room on the disk.
+    /// Publishes a function of `size` bytes, which take no room on the disk.
     fn publish(cache: &Cache, name: char, size: u64) -> PathBuf {
         let work = cache.work().unwrap();
         fs::File::create(work.folder().join(LIBRARY)).unwrap().set_len(size).unwrap();

@@ -3,7 +3,7 @@
 //!
 //! An entry of the cache is laid out as the build's own folder, so that rootcling gets the same relative names:
 //! `include` and `lib/cladtorch/include` are links to the headers of ROOT and of LibTorch, and the modules are made in
-//! `lib/cladtorch`. A module counts once its stamp is there, which is written last and states the module's size.
+//! `lib/cladtorch`. A module is valid once it has its stamp, which is written last and states the module's size.
 
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -169,7 +169,7 @@ fn unusable(what: String) -> Error {
     Error::invalid(what, "CLADTORCH_CACHE may name another folder for what CladTorch keeps")
 }
 
-/// Puts a file there whole, unless it is there.
+/// Writes a file whole, unless it exists with these bytes.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|found| found == bytes) {
         return Ok(());
@@ -182,7 +182,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A symbolic link at `path`; one that is there stays, since the key names its target.
+/// A symbolic link at `path`; an existing one stays, since the key names its target.
 fn link(target: &Path, path: &Path) -> io::Result<()> {
     match symlink(target, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),

@@ -1,6 +1,6 @@
 //! # CladTorch: columns of ROOT trees into LibTorch tensors, networks trained with gradients made by Clad
 //!
-//! This is the architecture map. Arrows point down only.
+//! This is the architecture map. Dependencies point down only.
 //!
 //! | part | purpose | may depend on |
 //! |---|---|---|

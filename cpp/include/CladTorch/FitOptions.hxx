@@ -89,8 +89,8 @@ enum ESchedule {
 /// How events of negative weight, such as those of simulations at next-to-leading order, count in the loss of training
 /// and validation. The choice changes the sums of weights of the classes; correct them with FitOptions::fClassWeights.
 enum ENegativeWeights {
-   /// With their weights. The network learns the densities of the signed events; but one that singles out events of
-   /// negative weight finds a loss without a lower bound; Fit warns about this.
+   /// With their weights. The network learns the densities of the signed events. If it singles out events of negative
+   /// weight, the loss has no lower bound; Fit warns about this.
    kKeepNegative = 0,
    kDropNegative = 1,    ///< not at all, as if their weights were 0: they keep their places in batches
    kAbsoluteWeights = 2, ///< with the absolute values of their weights

@@ -111,7 +111,7 @@ mod ffi {
         ) -> Result<Box<SavedForward>>;
         /// Writes the gradient of `sum over user's outputs of adjoint * output`. `inputs` are those of the forward call,
         /// unchanged since; `adjoints` [user's outputs] contiguous, 0 for one that is zero; `gradients`
-        /// [inputs and constants] contiguous, of the signature's dtype, 0 where none was asked for in the spec. May be
+        /// [inputs and constants] contiguous, of the signature's dtype, 0 where the spec requests none. May be
         /// called again with the same `saved`, also from several threads at once.
         ///
         /// # Safety

@@ -22,8 +22,8 @@ pub trait Executable: Send + Sync {
     /// Computes the outputs of these inputs, and keeps nothing.
     ///
     /// # Safety
-    /// The tensors are those of the program, in memory of the device; nobody writes to inputs until the call has run, nor uses
-    /// outputs otherwise, which overlap nothing else.
+    /// The tensors are those of the program, in memory of the device; nothing writes to inputs until the call has run,
+    /// nor uses outputs otherwise, which overlap nothing else.
     unsafe fn infer(&self, stream: usize, inputs: &[ReadPointer], outputs: &[WritePointer]) -> Result<(), Failure>;
 
     /// The same, and keeps the values.

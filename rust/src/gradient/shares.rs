@@ -157,7 +157,7 @@ impl Shares {
     }
 }
 
-/// The panels of these columns, the first of which begins one, in a matrix of so many numbers a column.
+/// The panels of these columns, the first of which begins a panel, in a matrix with `each` numbers per column.
 fn part<'a, T: Scalar>(matrix: &'a [T], each: usize, columns: &Range<usize>) -> &'a [T] {
     &matrix[each * columns.start..each * T::padded(columns.end)]
 }

@@ -129,7 +129,7 @@ impl Builder {
         Ok(Value::Computed(Computed { index, shape: shape.to_vec(), element }))
     }
 
-    /// The values of an operator of LibTorch that is written down.
+    /// The values of an operator of LibTorch that is being recorded.
     fn record(
         &mut self,
         op: &str,

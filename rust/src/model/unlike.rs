@@ -9,7 +9,7 @@ use crate::text;
 const FAR: f64 = 3.0;
 /// Fewer events may be extreme by chance.
 const LEAST: usize = 10;
-/// Events of which the means are taken, evenly apart: they tell units and selections, and cost nothing.
+/// Number of evenly spaced events whose means are taken: enough to detect other units and selections, at no cost.
 const MOST: usize = 1 << 14;
 
 impl Model {

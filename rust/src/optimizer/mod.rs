@@ -167,7 +167,7 @@ impl<T: Scalar> Optimizer<T> {
     }
 }
 
-/// What of `moving` lies in part `index` of a update, counted from its beginning; the part has so many parameters.
+/// The ranges of `moving` in part `index` of an update, counted from its beginning; a part has `length` parameters.
 fn within(moving: &[Range<usize>], index: usize, length: usize) -> impl Iterator<Item = Range<usize>> + '_ {
     let start = index * SWEPT;
     let first = moving.partition_point(|range| range.end <= start);

@@ -1,4 +1,4 @@
-//! The CUDA driver, opened when the first GPU is asked for: memory, modules and launches. It shares LibTorch's context.
+//! The CUDA driver, opened when the first GPU is requested: memory, modules and launches. It shares LibTorch's context.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint, c_void};
 use std::path::Path;

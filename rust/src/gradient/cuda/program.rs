@@ -42,7 +42,7 @@ pub struct Launch {
 /// For whom threads of a kernel wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waits {
-    /// For nobody.
+    /// For no thread.
     #[default]
     Never,
     /// For the others of their block.

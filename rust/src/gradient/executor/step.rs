@@ -48,7 +48,7 @@ pub(super) struct Step {
 enum Value {
     /// In the arena.
     Arena(Range<usize>),
-    /// In the caller's output of that number, of so many elements.
+    /// In the caller's output of that number, which has this many elements.
     Output(usize, usize),
 }
 

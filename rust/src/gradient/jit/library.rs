@@ -120,7 +120,8 @@ fn run(function: Values, x: &[f64], to: &mut [f64]) -> Result<(), String> {
     caught(|why, room| unsafe { function(x.len(), x.as_ptr(), to.as_mut_ptr(), why, room) })
 }
 
-/// Calls a function that returns 0, or else has written why it failed: so many bytes of it, with a zero at the end.
+/// Calls a function that returns 0, or else has written the reason of its failure, truncated and with a zero at the
+/// end.
 fn caught(call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
     let mut why = [0_u8; 256];
     match call(why.as_mut_ptr().cast(), why.len()) {

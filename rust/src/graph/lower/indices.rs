@@ -269,7 +269,7 @@ fn scatter_add(call: &mut Call) -> Lowered {
     Ok(vec![added(call, &x, dim, &source, &index, indices)?])
 }
 
-/// `x` with each element of `source` added where its index, of which there is one for each, says along `dim`.
+/// `x` with each element of `source` added along `dim` at the place that its own index gives.
 fn added(call: &mut Call, x: &Tensor, dim: usize, source: &Tensor, index: &Tensor, indices: View) -> Result<Tensor> {
     if x.kind != Kind::Number || source.kind != Kind::Number {
         return Err(call.refuse("adds something else than numbers"));

@@ -285,7 +285,7 @@ fn is_used(graph: &ObservedGraph, value: u32) -> bool {
     graph.outputs.contains(&value) || graph.nodes.iter().any(|node| node.arguments.iter().any(is_taken))
 }
 
-/// Running statistics are read before all else and written after it: nothing but their updates, so many, may use them.
+/// Running statistics are read first and written last: nothing but their `updates` updates may use them.
 fn check_only_updated(graph: &ObservedGraph, argument: usize, updates: usize) -> Result<()> {
     let value = graph.inputs.iter().chain(&graph.constants).nth(argument).copied();
     let arguments = graph.nodes.iter().flat_map(|node| &node.arguments);

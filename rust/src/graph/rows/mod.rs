@@ -331,7 +331,7 @@ impl<'a> RowCut<'a> {
             && self.fits(second, second_dim)
     }
 
-    /// Whether a node takes each row of the operands, `dim` of which counts them, to a row of `numbers` numbers.
+    /// Whether a node maps each row of the operands, whose dimension `dim` counts rows, to a row of `numbers` numbers.
     fn keeps_rows(&self, node: &Node, dim: usize, numbers: usize) -> bool {
         let rank = node.shape.len();
         let all_fit = || node.operands.iter().all(|operand| self.fits(operand, dim));
@@ -388,7 +388,7 @@ impl<'a> RowCut<'a> {
         }
     }
 
-    /// Whether `dim` of a view of a buffer with so many numbers in a row counts rows, or runs of equal length in them.
+    /// Whether `dim` of a view of a buffer with `numbers` numbers per row counts rows, or runs of equal length in them.
     fn is_cut_by_rows(&self, view: &View, dim: usize, numbers: usize) -> bool {
         let Some(&size) = view.sizes.get(dim) else { return false };
         let run = size / self.count;

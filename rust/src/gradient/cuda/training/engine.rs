@@ -121,7 +121,7 @@ impl CudaEngine {
     }
 }
 
-/// Where the numbers are then: in memory that is there, if it is large enough.
+/// Uploads the numbers, to the existing memory if it is large enough, and returns their address.
 fn put<T: Plain>(gpu: &Gpu, memory: &mut Option<GpuMemory>, numbers: &[T]) -> Result<usize> {
     let place = match memory.take().filter(|memory| memory.bytes() >= size_of_val(numbers)) {
         Some(memory) => memory,
