@@ -1,6 +1,6 @@
-//! What this user keeps to save time, by the hash of everything that it was made from, in a folder that nobody else may look
-//! into: compiled functions, and C++ modules for ROOT's interpreter. A function appears in it whole or not at all, so that
-//! processes can share it and crash.
+//! The user's cache of compiled functions and of C++ modules for ROOT's interpreter, in a folder that nobody else can
+//! read. The key of an entry is the hash of everything that it was made from. A function appears whole or not at all,
+//! so that processes can share the cache, and crash.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -11,13 +11,13 @@ use std::{env, process};
 
 use sha2::{Digest, Sha256};
 
-/// What the folder of functions may hold; the oldest go first.
+/// The most that the folder of functions may hold; the oldest are deleted first.
 const SIZE_LIMIT: u64 = 256 << 20;
 
 /// The file that a whole function has.
 pub const LIBRARY: &str = "function.so";
 
-/// Names of work folders begin so; those of functions are hexadecimal SHA-256.
+/// Prefix of the names of work folders; those of functions are hexadecimal SHA-256.
 const WORK: &str = "work-";
 const KEY_LENGTH: usize = 64;
 
@@ -167,7 +167,7 @@ impl Drop for Work {
 mod tests {
     use super::*;
 
-    /// Publishes a function of so many bytes, which take no room on the disk.
+    /// Publishes a function of `size` bytes, which take no room on the disk.
     fn publish(cache: &Cache, name: char, size: u64) -> PathBuf {
         let work = cache.work().unwrap();
         fs::File::create(work.folder().join(LIBRARY)).unwrap().set_len(size).unwrap();

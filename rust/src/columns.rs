@@ -11,7 +11,7 @@ use crate::columns::file::TreeFile;
 use crate::error::{Error, Result};
 use crate::text;
 
-/// More numbers an event than this are a mistake in a length, not a dataset.
+/// More features per event than this are a mistake in a length, not a dataset.
 const WIDTH_LIMIT: usize = 1 << 24;
 
 /// One feature column of a dataset.
@@ -25,7 +25,7 @@ pub struct Column {
     pub pad: f32,
     /// Elements of each inner list of a list of lists; 0: the column is not one.
     pub inner: usize,
-    /// The column whose mask this is: 1 where an event has an element, 0 where the pad stands in; "": this is no mask.
+    /// The column whose mask this is: 1 where an event has an element, 0 where it was padded; "": this is no mask.
     pub mask_of: String,
     /// Whether an event has exactly one element, where other columns of length 1 take the first of a list.
     pub scalar: bool,
@@ -34,11 +34,11 @@ pub struct Column {
 /// A column to read, and where its elements go.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Of the column.
+    /// Name of the column.
     pub name: String,
-    /// What it fills.
+    /// The part of the column that it fills.
     pub part: ColumnPart,
-    /// Of its first element in a row of features.
+    /// Place of its first element in a row of features.
     pub place: usize,
     /// Elements per entry.
     pub wanted: usize,
@@ -63,7 +63,7 @@ impl Column {
     }
 }
 
-/// Checks names and lengths; returns the numbers an event.
+/// Checks names and lengths; returns the features per event.
 pub fn checked_width(columns: &[Column]) -> Result<usize> {
     let mut names = HashSet::new();
     let mut width = 0usize;

@@ -1,7 +1,7 @@
-//! Where tensors live, and CUDA loaded on purpose.
+//! Devices of tensors, and explicit loading of CUDA.
 //!
-//! The linker drops `libtorch_cuda.so` because nothing refers to it, so it is opened here before the first use; each
-//! part that can be missing is named.
+//! The linker drops `libtorch_cuda.so` because nothing refers to it, so it is opened here before the first use. Errors
+//! name the part that is missing.
 
 use std::ffi::{c_int, c_uint};
 use std::path::{Path, PathBuf};

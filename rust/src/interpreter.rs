@@ -1,9 +1,9 @@
-//! C++ modules of headers for ROOT's interpreter, made at first use in the user's cache. A plugin that was built here has them
-//! beside it; a wheel cannot, because a module belongs to one LibTorch and to the ROOT of one Python.
+//! C++ modules of headers for ROOT's interpreter, made at first use in the user's cache. A plugin built from source has
+//! them beside it; a wheel cannot, because a module belongs to one LibTorch and to the ROOT of one Python.
 //!
 //! An entry of the cache is laid out as the build's own folder, so that rootcling gets the same relative names:
 //! `include` and `lib/cladtorch/include` are links to the headers of ROOT and of LibTorch, and the modules are made in
-//! `lib/cladtorch`. A module counts once its stamp is there, which is written last and states the module's size.
+//! `lib/cladtorch`. A module is valid once it has its stamp, which is written last and states the module's size.
 
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 
-/// What the modules of all ROOTs and LibTorchs may take, in bytes; one of each takes 170 MB.
+/// The most bytes that the modules of all ROOTs and LibTorchs may take; one of each takes 170 MB.
 const LIMIT: u64 = 1 << 30;
 
-/// Longer than any module takes; whoever holds the lock for longer is stuck.
+/// Longer than any module takes; a process that holds the lock for longer is stuck.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Tells rootcling, should it load the plugin, to make no modules.
@@ -137,7 +137,8 @@ fn run(command: &mut Command) -> io::Result<()> {
     Err(io::Error::other(format!("rootcling ended with {}: {}{headers}", output.status, complaints.join("; "))))
 }
 
-/// The lock that one process holds while it makes modules. A file system without locks gives none, and none is waited for.
+/// The lock that one process holds while it makes modules. On a file system without locks there is none, and nothing
+/// waits.
 fn lock(path: &Path, name: &str) -> Result<Option<File>> {
     let failed = |error: io::Error| unusable(format!("{}: {error}", path.display()));
     let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
@@ -168,7 +169,7 @@ fn unusable(what: String) -> Error {
     Error::invalid(what, "CLADTORCH_CACHE may name another folder for what CladTorch keeps")
 }
 
-/// Puts a file there whole, unless it is there.
+/// Writes a file whole, unless it exists with these bytes.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|found| found == bytes) {
         return Ok(());
@@ -181,7 +182,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A symbolic link at `path`; one that is there stays, since the key names its target.
+/// A symbolic link at `path`; an existing one stays, since the key names its target.
 fn link(target: &Path, path: &Path) -> io::Result<()> {
     match symlink(target, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),

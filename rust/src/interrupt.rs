@@ -1,4 +1,4 @@
-//! Ctrl-C: a flag of the whole process, which the signal handler of the C++ side sets and long loops ask for.
+//! Ctrl-C: a flag of the whole process, which the signal handler of the C++ side sets and long loops poll.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,12 +11,12 @@ pub fn request(on: bool) {
     REQUESTED.store(on, Ordering::Relaxed);
 }
 
-/// Whether the work in progress has to end.
+/// Whether the work in progress must end.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// [`Error::Interrupted`] once the work in progress has to end.
+/// [`Error::Interrupted`] once the work in progress must end.
 pub fn check(what: &'static str) -> Result<()> {
     if requested() { Err(Error::Interrupted(what)) } else { Ok(()) }
 }

@@ -28,8 +28,9 @@ struct CoherentData;
 namespace Signal {
 
 /// How detectors see one source: the strain of detector d is Re(a h(t - delay)), a being its amplitude and h the wave's plus
-/// polarisation with the cross polarisation of a face-on orbit as its imaginary part. So it is BinaryStrain() with fPhase = arg(a) and
-/// the coalescence later by the delay, times |a|. Without arguments: of one detector that sees the wave itself.
+/// polarisation with the cross polarisation of a face-on orbit as its imaginary part. It equals |a| times
+/// BinaryStrain() with fPhase = arg(a) and the coalescence later by the delay. By default: one detector that sees the
+/// wave itself.
 struct Response {
    std::vector<std::complex<double>> fAmplitudes = {1}; ///< [detectors], without unit
    std::vector<double> fDelays = {0};                   ///< [detectors], s after the arrival at the centre of the Earth
@@ -38,9 +39,9 @@ struct Response {
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
-/// [count], sources uniform over the sky, the orientation of the orbit and its phase. The squares of a source's amplitudes sum to 1: of
-/// equal noise, scale each detector's wave to the network SNR times |a|. The same seed gives the same sources, and more begin with
-/// those of fewer.
+/// [count], sources uniform over the sky, the orientation of the orbit and its phase. The squares of a source's
+/// amplitudes sum to 1: with equal noise, scale each detector's wave to the network SNR times |a|. The same seed gives
+/// the same sources; a longer list begins with the shorter one.
 /// \param detectors Names, as {"H1", "L1"}.
 std::vector<Response>
 DrawResponses(const std::vector<std::string> &detectors, std::size_t count, std::uint64_t seed = 1);
@@ -58,7 +59,7 @@ public:
    /// \param bank Templates, all equally likely, of one length n and one power spectral density, which is that of all detectors.
    /// \param responses How the detectors can see a source, all equally likely; the search uses the ratios of the amplitudes.
    /// \param begin, end Arrivals at the centre of the Earth, in s: from `begin` to before `end`, uniform.
-   /// \param lowest, highest Network SNR of the signals, of [0, 100]; uniform.
+   /// \param lowest, highest Network SNR of the signals, in [0, 100]; uniform.
    /// \param step Samples between the arrivals that are tried. Throws for one that loses more than 1 % of a template's power.
    CoherentSearch(const std::vector<MatchedFilter> &bank, const std::vector<Response> &responses, double begin, double end,
                   double lowest, double highest, std::size_t step = 1);
@@ -67,9 +68,9 @@ public:
    CoherentSearch &operator=(const CoherentSearch &) = default;
 
    /// Logarithm of the likelihood ratio of such a signal to Gaussian noise, averaged over templates, arrivals, responses, phases
-   /// and SNRs: no classifier ranks windows better (Neyman and Pearson), if bank and responses are as dense as the SNR can tell
-   /// apart.
-   /// \param strain [detectors n], a window of each detector, one behind the other.
+   /// and SNRs: no classifier ranks windows better (Neyman and Pearson), if bank and responses are as dense as the SNR
+   /// can resolve.
+   /// \param strain [detectors n], a window of each detector, one after the other.
    double Statistic(const std::vector<double> &strain) const;
    /// [templates], the largest network SNR of each: the root of the sum of the detectors' squares, at arrivals that they can have
    /// together.

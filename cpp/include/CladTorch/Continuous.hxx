@@ -26,8 +26,8 @@ namespace Signal {
 
 /// [n - filter], `strain` (an even number n of samples) whitened in blocks of `block` samples: each by its own density, as
 /// WhitenByOwn() does. Neighbouring blocks overlap by the filter, so that no sample between them is lost. Computes on all threads.
-/// \param block Even; a series that is shorter is one block. The longer, the less the densities fluctuate, and the later they
-///        follow the detector: 64 s at segments of 0.5 s is usual.
+/// \param block Even; a shorter series is one block. Longer blocks give densities that fluctuate less but follow the
+///        detector later: 64 s with segments of 0.5 s is usual.
 /// \param segment Samples of a segment of Welch's estimate.
 /// \param filter Samples of the whitening filter, of which half are dropped at each end of the series.
 /// \param lowest In Hz: lower frequencies are taken out.
@@ -41,17 +41,19 @@ std::vector<double> WhitenInBlocks(const std::vector<double> &strain, double rat
 /// auto scores = filter.Scores({whiteH1, whiteL1});   // one for each window
 /// auto found = Signal::FindCandidates(scores, gps + 0.6, 192 / rate, 0);
 /// ~~~
-/// The layers that are the same at all times run once over long pieces of the series, as one convolution, and only what
-/// follows them (Flatten and Linear, or a pool over the window) runs for each window: at a stride of a tenth of the window this is about a
-/// tenth of the arithmetic. Scores are those of Model::Logits() within the rounding of float32. It may be called from several threads at once.
+/// Time-invariant layers run once over long pieces of the series, as one convolution, and only what follows them
+/// (Flatten and Linear, or a pool over the window) runs for each window: at a stride of a tenth of the window this is
+/// about a tenth of the arithmetic. Scores are those of Model::Logits() within the rounding of float32. It may be
+/// called from several threads at once.
 ///
-/// Layers are the same at all times if they are convolutions and pools without padding, batch normalisation, dropout, and
-/// functions of single numbers. A network whose first layer is another one, a stride that is not a multiple of the product of the
+/// Time-invariant layers are convolutions and pools without padding, batch normalisation, dropout, and element-wise
+/// functions. A network with any other first layer, a stride that is not a multiple of the product of the
 /// layers' strides, a network that standardises its features (fit with `FitOptions::fStandardise = false`) and one that LibTorch
 /// runs are computed window by window: Obstacle() says why.
 class NetworkFilter {
 public:
-   /// \param model Of windows [detectors, samples], for one detector [1, samples]. It is frozen as it is now.
+   /// \param model Takes windows [detectors, samples], for one detector [1, samples]. Later changes of it have no
+   ///        effect.
    /// \param stride Samples between the beginnings of two windows, up to a window.
    /// \param detectors Number of series.
    NetworkFilter(const Model &model, std::size_t stride, std::size_t detectors = 1);
@@ -60,14 +62,14 @@ public:
    NetworkFilter &operator=(const NetworkFilter &) = default;
 
    /// [1 + (n - Window()) / stride, C] row-major: the logits of the windows in order of time, on all threads.
-   /// \param series For each detector n samples, whitened as the windows were that the network was trained on.
+   /// \param series n samples for each detector, whitened like the windows that the network was trained on.
    std::vector<float> Scores(const std::vector<std::vector<double>> &series) const;
 
    /// Samples of a window of one detector.
    std::size_t Window() const;
    /// Why each window is computed by itself; empty: the network slides as one convolution.
    std::string Obstacle() const;
-   /// Multiplications of a long series, as a share of those of its windows computed by themselves.
+   /// Number of multiplications for a long series, relative to computing each of its windows by itself.
    double Arithmetic() const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.
@@ -116,7 +118,8 @@ struct Sensitivity {
 /// The largest of each cluster of scores above `threshold`, in order of time. Scores belong to one cluster as long as no more than
 /// `gap` lies between two above the threshold.
 /// \param scores Of one output, as NetworkFilter::Scores() gives them.
-/// \param start Time of the first score, in s: that of its window plus where in it signals were when the network was trained.
+/// \param start Time of the first score, in s: the start of its window plus the place of the signals in the training
+///        windows.
 /// \param step Between two scores, in s.
 std::vector<Candidate>
 FindCandidates(const std::vector<float> &scores, double start, double step, double threshold, double gap = 0.35);
@@ -125,12 +128,13 @@ FindCandidates(const std::vector<float> &scores, double start, double step, doub
 ///
 /// An injection is found if a candidate of the foreground above the threshold is within the tolerance of it, and nearer to it than
 /// to any other. The sensitive volume is 4/3 pi d^3, d being the largest distance of an injection, times the mean over the injections of
-/// 1 (found) or 0, weighted by (chirp mass/largest chirp mass)^(5/2). So the injections are to be uniform in the cube of the chirp
-/// distance, d (1.22/chirp mass)^(5/6), or, with one chirp mass for all, in that of the distance.
+/// 1 (found) or 0, weighted by (chirp mass/largest chirp mass)^(5/2). The injections must therefore be uniform in the
+/// cube of the chirp distance, d (1.22/chirp mass)^(5/6), or, with one chirp mass for all, in that of the distance.
 /// \param foreground Candidates in strain with injections.
 /// \param background Candidates in noise of the same kind and length, without them.
 /// \param duration Of the background, in s.
-/// \param rates False alarms per s, each at least one in the background: a rate lets so many candidates of the background pass.
+/// \param rates False alarms per s, each at least 1/duration: rate * duration candidates of the background (rounded
+///        down) pass the threshold.
 /// \param tolerance In s.
 std::vector<Sensitivity> SensitiveDistance(const std::vector<Candidate> &foreground, const std::vector<Candidate> &background,
                                            const std::vector<Injection> &injections, double duration,

@@ -53,8 +53,8 @@ public:
    Evaluation Evaluate(std::size_t fold) const;
    /// The AUC of each fold, counted from 0 (the accuracy of several classes, the RMSE of a regression), the validation loss of the
    /// parameters that were kept, the mean over the folds, and its standard error from their spread (whose variance divides by
-   /// k - 1); as the training sets overlap, the true error is somewhat larger. A fold without such a figure, as the AUC of events of
-   /// one class, has "nan" and is left out of the mean; a line below says why.
+   /// k - 1); as the training sets overlap, the true error is somewhat larger. A fold without such a figure (an AUC
+   /// needs events of both classes) shows "nan" and is left out of the mean; a line below says why.
    void Print() const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.

@@ -39,12 +39,12 @@ enum EReader {
    kFastReader  ///< the fast reader only
 };
 
-/// Which events of its sources a Dataset holds in a job of several processes (see FitOptions::fParallel); in a process alone all are
-/// the same.
+/// Which events of its sources a Dataset holds in a job of several processes (see FitOptions::fParallel). In a single
+/// process all three are the same.
 enum ESharding {
-   kReplicated = 0, ///< all, the same on every process
-   kSharded = 1,    ///< of each source this process's share of the clusters
-   kOwnShard = 2,   ///< all of the sources that this process adds, which are others than those of the other processes
+   kReplicated = 0, ///< all, on every process
+   kSharded = 1,    ///< this process's share of the clusters of each source
+   kOwnShard = 2,   ///< all events of the sources that this process adds; every process adds different ones
 };
 
 /// N events (rows) of F features, a label (or T targets) and a weight each, read from any number of sources.
@@ -63,8 +63,8 @@ enum ESharding {
 /// A column (label, weight) is what the source calls it: a branch, `branch.leaf`, a member of a split object
 /// (`tracks.fX`), a column of a friend. Where the source has no column of that name, the text is an expression, as is
 /// every cut: C++ over the source's columns, as for `RDataFrame::Define`, evaluated for every event that passes the
-/// cut. Beside C++ there are `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw`, and `list[i]` of a list that
-/// is shorter is an error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
+/// cut. `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw` work too. `list[i]` beyond the end of a list is an
+/// error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
 /// it again. As in C++, `n / 2` of an integer `n` rounds towards zero.
 ///
 /// **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names
@@ -102,7 +102,7 @@ public:
    /// ROOT's reader returns values of the basket before, while the fast reader returns the right ones. Print() names
    /// such columns.
    ///
-   /// What ROOT's data frame does not read reliably is refused with its name: lists in the objects of a collection
+   /// Columns that ROOT's data frame does not read reliably are refused by name: lists in the objects of a collection
    /// (`tracks.fHits` of a `std::vector` or `TClonesArray`), members of their members in a `TClonesArray`, arrays with
    /// a count whose baskets omit the offsets, entries after an empty basket (where ROOT would read them), and names
    /// that several branches share.
@@ -110,7 +110,7 @@ public:
    /// With kFastReader, a column that the fast reader does not support is an error. ROOT evaluates cuts in any case.
    Dataset &SetReader(EReader reader);
 
-   /// Chooses what this process of an MPI job holds of the sources, before the first one is added.
+   /// Chooses which part of the sources this process of an MPI job holds. Call it before the first Add.
    ///
    /// ~~~{.cpp}
    /// CladTorch::Dataset data({"jet1_pt", "m_bb"});
@@ -118,11 +118,11 @@ public:
    /// options.fParallel = CladTorch::kMpi; // the fit takes the events of all processes
    /// ~~~
    ///
-   /// With kSharded and kOwnShard the memory of all nodes holds the data together. A fit with kMpi trains on the same batches as
-   /// one of the whole dataset, whatever the number of processes: of each batch a process computes those events that it holds.
-   /// All processes must add the same number of sources. With kSharded all of them must add the same ones, of the kinds that
-   /// Stream::Add takes, or numbers from memory, of which each process then takes its share. Rows(), Features(), Split(), Evaluate()
-   /// and Predict() are about what this process holds. Balance() is refused.
+   /// With kSharded and kOwnShard the data are spread over the memory of all nodes. A fit with kMpi trains on the same
+   /// batches as a fit to the whole dataset, whatever the number of processes: each process computes those events of a
+   /// batch that it holds. All processes must add the same number of sources. With kSharded they must add the same
+   /// sources, of the kinds that Stream::Add takes, or data from memory, and each process keeps its share. Rows(),
+   /// Features(), Split(), Evaluate() and Predict() refer to the events of this process. Balance() is refused.
    Dataset &SetSharding(ESharding sharding);
 
    /// The event weight of sources that are added later: a scalar column or expression, or "" for weight 1. Negative
@@ -166,8 +166,8 @@ public:
    {
       return Add(Source(tree, files).Filter(cut, columns), label);
    }
-   /// The same for `{"tree", "files"}`, which two literals in braces would otherwise leave ambiguous: they make a
-   /// std::string too, of two iterators.
+   /// The same for `{"tree", "files"}`, which would otherwise be ambiguous: two literals in braces also make a
+   /// std::string, from two iterators.
    template <std::size_t N, class = std::enable_if_t<N == 2>>
    Dataset &Add(const char *const (&source)[N], const Label &label, const std::string &cut = "")
    {
@@ -180,9 +180,10 @@ public:
    /// data.Add(CladTorch::FloatView(numbers).Reshape(data.Width()), CladTorch::FloatView(labels));
    /// ~~~
    /// In Python arrays, data frames of pandas and dictionaries of arrays are given as sources: `data.Add(frame, "label")`.
-   /// \param features [N, F], the numbers of an event in the order of the columns: see Lengths().
+   /// \param features [N, F], the features of each event in the order of the columns: see Lengths().
    /// \param labels [N], or [N, T] for several targets.
-   /// \param weights [N]; empty: 1. Throws for a dataset with SetWeight(), whose column they do not have, if it is empty.
+   /// \param weights [N]; empty: 1. Throws if it is empty after SetWeight(), as events from memory do not have that
+   ///        column.
    /// \param targets Names of the T labels. Empty: none for one label, "target 1", "target 2", ... for several.
    Dataset &Add(const FloatView &features, const FloatView &labels, const FloatView &weights = FloatView(),
                 const std::vector<std::string> &targets = {});
@@ -212,7 +213,7 @@ public:
    std::vector<std::size_t> Lengths() const;
    /// Names of the label columns, T; empty if labels are numbers, or come from columns of different names.
    std::vector<std::string> Targets() const;
-   /// The event weight of sources that are added later, as SetWeight() was given it; "": 1.
+   /// The event weight of sources that are added later, as given to SetWeight(); "": 1.
    std::string Weight() const;
 
    /// [N, F], features as they were read (not standardised).

@@ -25,17 +25,18 @@ std::pair<double, double> AntennaPattern(const std::string &detector, double rig
 /// Arrival time at the detector minus that at the centre of the Earth, in s.
 double Delay(const std::string &detector, double rightAscension, double declination, double gps);
 
-/// [n], what the detector measures of a wave with the polarisations `plus` and `cross` ([n]) at the centre of the Earth: with its
-/// antenna pattern and its delay. The series is taken as periodic; its mean and its highest frequency, rate / 2, are taken out.
+/// [n], the strain of the detector for a wave with the polarisations `plus` and `cross` ([n]) at the centre of the
+/// Earth, with its antenna pattern and its delay. The series is taken as periodic; its mean and its highest frequency,
+/// rate / 2, are removed.
 std::vector<double> Project(const std::vector<double> &plus, const std::vector<double> &cross, double rate,
                             const std::string &detector, double rightAscension, double declination, double polarisation,
                             double gps);
 
-/// Noise() of one detector: of the same seed, that of another detector is independent.
+/// Noise() of one detector. The noise of another detector with the same seed is independent.
 std::vector<double>
 DetectorNoise(const std::string &detector, const std::vector<double> &psd, double rate, std::uint64_t seed);
 
-/// SNR of several detectors together, the root of the sum of the squares.
+/// SNR of several detectors together: the root of the sum of the squares.
 double NetworkSnr(const std::vector<double> &snrs);
 
 } // namespace Signal

@@ -36,19 +36,21 @@ public:
 
    /// Trains all members, several at once on the threads (FitOptions::fThreads), and returns their histories. Member i
    /// shuffles the events with the seed fSeed + i, counted from 0; all have the same validation events. Members are trained
-   /// one after the other where LibTorch runs them. The result does not depend on the number of threads. Without fCheckpoint,
-   /// fLive and fCallback, which belong to one fit. On an error or Ctrl-C all members stay as they were.
+   /// one after the other where LibTorch runs them. The result does not depend on the number of threads. Throws if
+   /// fCheckpoint, fLive or fCallback is set, as they belong to one fit. On an error or Ctrl-C all members stay as they
+   /// were.
    std::vector<History> Fit(const Dataset &data, const FitOptions &options = FitOptions());
 
    std::size_t Size() const { return fMembers.size(); }
    const std::vector<Model> &Members() const { return fMembers; }
-   /// [N, C] row-major: the mean of the members' predictions. Of members that were trained with kGaussian the mean and the standard
-   /// deviation of the mixture of their normal distributions: the variance is the mean of theirs plus that of their means.
+   /// [N, C] row-major: the mean of the members' predictions. For members trained with kGaussian, the mean and the
+   /// standard deviation of the mixture of their normal distributions: the variance is the mean of theirs plus that of
+   /// their means.
    std::vector<float> Predict(const Dataset &data) const;
-   /// [N, C] row-major: the standard deviation of the members' predictions, whose variance divides by their number less one (as
-   /// `np.std(..., ddof=1)`); 0 for one member.
+   /// [N, C] row-major: the standard deviation of the members' predictions, with the variance divided by their number
+   /// minus one (as `np.std(..., ddof=1)`); 0 for one member.
    std::vector<float> Spread(const Dataset &data) const;
-   /// Of the mean prediction.
+   /// The evaluation of the mean prediction.
    Evaluation Evaluate(const Dataset &data) const;
    /// Adds the column `name` with the mean prediction, and the columns `name`_0, `name`_1, ... with those of the members: see
    /// Model::Define().

@@ -31,7 +31,7 @@ class ReportPages;
 struct SearchRound;
 } // namespace Internal
 
-/// Which figure stands for the significance of s signal over b background events, with b known to sigma.
+/// Formula for the significance of s signal over b background events, with b known to sigma.
 enum ESignificance {
    kSimpleSignificance = 0, ///< s / sqrt(s + b + sigma^2)
    /// The median significance of a discovery: Cowan, Cranmer, Gross, Vitells, Eur. Phys. J. C 71 (2011) 1554, eq. 97; with
@@ -40,7 +40,7 @@ enum ESignificance {
    kAsimovSignificance = 1,
 };
 
-/// Predictions of N events beside their labels and weights, and what follows from them.
+/// Predictions of N events with their labels and weights, and the figures and plots derived from them.
 ///
 /// ~~~{.cpp}
 /// auto evaluation = model.Evaluate(test);
@@ -52,22 +52,22 @@ enum ESignificance {
 /// There are three kinds: classifiers with one output (labels over 0.5 are signal), classifiers of C > 1 classes, and
 /// regressions of C targets. A classifier of C classes is judged one class against the rest: `output` chooses the class,
 /// and is 0 otherwise; of a regression it chooses the target. A method that has no meaning for the kind at hand throws
-/// CladTorch::Error, as all methods do for wrong arguments. All figures take event weights; negative ones too where
-/// sums stay positive.
+/// CladTorch::Error, as all methods do for wrong arguments. All figures take event weights, also negative ones as long
+/// as the sums stay positive.
 ///
 /// Graphs and histograms belong to the caller and to no directory; canvases belong to ROOT and own what is drawn on them.
 /// Graphs are thinned out: neighbouring points differ by at most about 1 % of their distance from 0 or 1.
 class Evaluation {
 public:
-   /// Of a classifier.
-   /// \param scores [N], or [N, `outputs`] row-major. Any numbers, more for signal; probabilities where they are calibrated.
-   /// \param labels [N]: 0 to 1 for one output, else whole numbers of classes from 0 on.
+   /// The evaluation of a classifier.
+   /// \param scores [N], or [N, `outputs`] row-major. Any values, larger for signal; probabilities for the calibration.
+   /// \param labels [N]: 0 to 1 for one output, else class numbers from 0 on.
    /// \param weights [N]; empty: 1.
    static Evaluation Classifier(const std::vector<float> &scores, const std::vector<float> &labels,
                                 const std::vector<float> &weights = {}, std::size_t outputs = 1);
-   /// Of a regression.
+   /// The evaluation of a regression.
    /// \param predictions, truth [N, `targets`] row-major.
-   /// \param sigmas [N, `targets`]: standard deviations that were predicted, for Pulls(); empty: there are none.
+   /// \param sigmas [N, `targets`]: predicted standard deviations, for Pulls(); empty: there are none.
    static Evaluation Regression(const std::vector<float> &predictions, const std::vector<float> &truth,
                                 const std::vector<float> &weights = {}, std::size_t targets = 1,
                                 const std::vector<float> &sigmas = {});
@@ -81,9 +81,9 @@ public:
    std::size_t Outputs() const;
    /// [N, C] row-major; after kGaussian the means
    const std::vector<float> &Predictions() const;
-   /// [N, C] row-major: the standard deviations that a model predicts which was trained with kGaussian; empty for others
+   /// [N, C] row-major: the standard deviations predicted by a model that was trained with kGaussian; empty for others
    const std::vector<float> &Sigmas() const;
-   /// [N]; of a regression [N, C] row-major
+   /// [N]; for a regression [N, C] row-major
    const std::vector<float> &Labels() const;
    /// [N]
    const std::vector<float> &Weights() const;
@@ -92,8 +92,8 @@ public:
    double Auc(std::size_t output = 0) const;
    /// The standard error of Auc() (DeLong, DeLong and Clarke-Pearson 1988).
    double AucError(std::size_t output = 0) const;
-   /// Share of events that are decided rightly: for one output an event with a score of at least `cut` is signal; of several
-   /// classes that with the largest score is chosen, and `cut` does not count.
+   /// Share of events that are classified correctly. With one output, an event with a score of at least `cut` is
+   /// signal; with several classes, the one with the largest score is chosen and `cut` is ignored.
    double Accuracy(double cut = 0.5) const;
    /// Share of signal among the events with a score of at least `cut` (purity).
    double Precision(double cut = 0.5, std::size_t output = 0) const;
@@ -123,16 +123,18 @@ public:
    /// standard deviation; throws for scores outside [0, 1].
    TGraphAsymmErrors *Calibration(int bins = 10, std::size_t output = 0) const;
    /// Share of the signal that passes a cut (y) against another quantity of the events (x), such as a signal's strength, with
-   /// Wilson's intervals of one standard deviation. At most the share `falseAlarm` of the background passes. The uncertainty of
-   /// that cut is not in the intervals: have many times 1 / `falseAlarm` background events. Draw it with "P".
-   /// \param against [N]; what it is for the background does not count.
-   /// \param edges Of the bins, rising; a bin contains its lower edge. Bins without signal have no point.
+   /// Wilson's intervals of one standard deviation. At most the share `falseAlarm` of the background passes. The
+   /// intervals leave out the uncertainty of that cut: use many times 1 / `falseAlarm` background events. Draw it with
+   /// "P".
+   /// \param against [N]; the values of background events are ignored.
+   /// \param edges Edges of the bins, rising; a bin contains its lower edge. Bins without signal have no point.
    TGraphAsymmErrors *Efficiency(const std::vector<float> &against, const std::vector<double> &edges, double falseAlarm,
                                  std::size_t output = 0) const;
-   /// The mean of |share of signal - predicted probability| over these bins (expected calibration error).
+   /// The mean of |share of signal - predicted probability| over the bins of Calibration() (expected calibration
+   /// error).
    double CalibrationError(int bins = 10, std::size_t output = 0) const;
-   /// The number by which logits are to be divided for the least cross-entropy (Guo et al., ICML 2017); above 1 for a model
-   /// that is too certain. For a classifier of a model; throws for scores of one's own.
+   /// The number that minimises the cross-entropy when logits are divided by it (Guo et al., ICML 2017); above 1 for a
+   /// model that is too certain. Needs the logits of a model; throws for scores that were passed to Classifier().
    double Temperature() const;
    /// Scores of signal (first) and of the rest (second), weighted, each normalised to 1.
    std::pair<TH1 *, TH1 *> Scores(int bins = 50, std::size_t output = 0) const;
@@ -155,8 +157,8 @@ public:
    /// Half the width of the central 68.27 % of the pulls: 1 where the errors are normal and the sigmas right, above 1 where these
    /// are too small.
    double PullWidth(std::size_t target = 0) const;
-   /// Mean over the events of the logarithm of the density that the predicted normal distributions have at the truth, summed over
-   /// the targets; more is better.
+   /// Mean over the events of the logarithm of the predicted normal density at the truth, summed over the targets;
+   /// higher is better.
    double LogLikelihood() const;
    /// The pulls from -5 to 5; the share of events per bin.
    TH1 *Pulls(std::size_t target = 0, int bins = 60) const;
@@ -201,7 +203,7 @@ private:
    std::shared_ptr<const Internal::EvaluationData> fData;
 };
 
-/// Area under the ROC curve of any scores, without an Evaluation of one's own; the arguments are those of
+/// Area under the ROC curve of scores of any origin, without making an Evaluation; the arguments are those of
 /// Evaluation::Classifier(), for one output.
 double Auc(const std::vector<float> &scores, const std::vector<float> &labels, const std::vector<float> &weights = {});
 

@@ -50,9 +50,9 @@ enum ELoss {
    /// Half the square up to one standard deviation of the labels, linear beyond; units as kMeanSquaredError. Without
    /// FitOptions::fStandardise up to 1.
    kHuber = 4,
-   /// Binary cross-entropy in which events that are classified well already count less (Lin et al. 2017, without alpha):
-   /// the loss of an event of label 1 and probability p is -(1 - p)^g log(p) with g = FitOptions::fFocus. Labels as for
-   /// kBinaryCrossEntropy.
+   /// Binary cross-entropy that gives less weight to events that are already classified well (Lin et al. 2017, without
+   /// alpha): the loss of an event of label 1 and probability p is -(1 - p)^g log(p) with g = FitOptions::fFocus.
+   /// Labels as for kBinaryCrossEntropy.
    kFocal = 5,
    /// On values: learns the quantile FitOptions::fQuantile of the labels, not their mean (pinball loss, Koenker and Bassett
    /// 1978); in the units of the labels, with several targets relative to their standard deviations.
@@ -86,11 +86,11 @@ enum ESchedule {
    kPlateau = 4,
 };
 
-/// How events of negative weight, as simulations at next-to-leading order have them, count in the loss of training and validation.
-/// The sums of the weights of the classes change with it: FitOptions::fClassWeights bring them to what they shall be.
+/// How events of negative weight, such as those of simulations at next-to-leading order, count in the loss of training
+/// and validation. The choice changes the sums of weights of the classes; correct them with FitOptions::fClassWeights.
 enum ENegativeWeights {
-   /// With their weights. The network learns the densities of the signed events; but one that singles out events of negative weight
-   /// finds a loss without lower bound, of which Fit warns.
+   /// With their weights. The network learns the densities of the signed events. If it singles out events of negative
+   /// weight, the loss has no lower bound; Fit warns about this.
    kKeepNegative = 0,
    kDropNegative = 1,    ///< not at all, as if their weights were 0: they keep their places in batches
    kAbsoluteWeights = 2, ///< with the absolute values of their weights
@@ -102,7 +102,7 @@ enum EGradient {
    kAutograd = 1, ///< autograd: LibTorch itself
 };
 
-/// The numbers that products of matrices multiply during a fit.
+/// Precision of the factors of matrix products during a fit.
 enum EPrecision {
    kFloat32 = 0, ///< float32
    /// bfloat16: float32 rounded to 8 significant bits, to the nearest (Kalamkar et al. 2019). Sums, parameters, activations, losses
@@ -131,21 +131,23 @@ struct FitOptions {
    /// Epochs, or a fraction of one, during which the learning rate first rises from 0, in equal parts at each step.
    double fWarmUp = 0;
    /// 0 or more. With kAdam and kSGD the L2 term of the loss; with kAdamW each step multiplies the weights by 1 - learning rate *
-   /// fWeightDecay, so that useful figures are larger, such as 0.1 to 2.
+   /// fWeightDecay, so useful values are larger, such as 0.1 to 2.
    double fWeightDecay = 0;
    double fL1 = 0;              ///< factor of the sum of the absolute values of all parameters, a term of the loss
    double fClipNorm = 0;        ///< scales gradients down whose Euclidean norm over all parameters is larger; 0: none
    double fClipValue = 0;       ///< limits each component of the gradient to plus and minus this; 0: none
    double fMomentum = 0.9;      ///< in [0, 1); kSGD only
    double fValidation = 0.2;    ///< fraction of the events, in [0, 1), used for the validation loss instead of training
-   /// Of the order of the events, of dropout, and of the split into parts. The weights have a seed of their own (see Mlp).
+   /// Seed of the order of the events, of dropout and of the split into parts. The initial weights have their own
+   /// (see Mlp).
    std::uint64_t fSeed = 1;
    std::uint64_t fSplitSeed = 0; ///< of the split into parts; 0: fSeed
    bool fShuffle = true;        ///< a new order of the events each epoch
-   /// Standardises the features, and the labels of a regression (but for fLossFunction), to mean 0 and standard deviation 1
-   /// over the training part (event weights do not count). The model keeps the scalers and undoes them in its
-   /// predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of categories, floor and
-   /// the like) stay as they are. `false`: uses the scalers that the model has; a new model has none.
+   /// Standardises the features, and the labels of a regression (except with fLossFunction), to mean 0 and standard
+   /// deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in
+   /// its predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of
+   /// categories, floor and the like) stay as they are. `false`: uses the scalers that the model has; a new model has
+   /// none.
    bool fStandardise = true;
    /// 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1 (set 1 where
    /// LibTorch runs a network there).
@@ -155,12 +157,12 @@ struct FitOptions {
    ELoss fLoss = kAuto;
    /// A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several
    /// outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which
-   /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are
-   /// passed without standardisation, and predictions are the outputs, which Evaluate() judges as values of a regression: see fLogits.
+   /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are not
+   /// standardised, and Predict() returns the outputs, which Evaluate() judges as values of a regression: see fLogits.
    std::string fLossFunction;
    /// The outputs that a loss of your own takes (fLossFunction, or one of LibTorch's operators) are logits: of label 1 for one output,
-   /// else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports take the model
-   /// for a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
+   /// else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports treat the
+   /// model as a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
    bool fLogits = false;
    /// Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
    double fLabelSmoothing = 0;
@@ -170,33 +172,36 @@ struct FitOptions {
    /// the events' weights. Labels between classes are refused. Dataset::Balance() gives all classes the same weight instead.
    std::vector<double> fClassWeights;
    ENegativeWeights fNegativeWeights = kKeepNegative; ///< fMetrics and Evaluate() take all weights as they are
-   /// Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the
-   /// parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
+   /// Ends the fit after this many epochs in a row without a better validation loss; 0: all epochs run. The model gets
+   /// the parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
    int fPatience = 0;
-   double fMinImprovement = 0;  ///< by how much a smaller loss must be smaller to count as an improvement for fPatience
+   double fMinImprovement = 0;  ///< least decrease of the validation loss that counts as an improvement for fPatience
    bool fKeepBest = false;      ///< gives the model the parameters of the best epoch without ending the fit early
-   /// A file that the fit writes to on its way, whole or not at all: after every fCheckpointEpochs epochs, on a dataset also
-   /// every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with a loss of your own.
+   /// The file for checkpoints, each written whole or not at all: after every fCheckpointEpochs epochs, on a dataset
+   /// also every fCheckpointMinutes minutes and when Ctrl-C ends the fit. Model::Resume() continues from there. Not
+   /// with a loss of your own.
    std::string fCheckpoint;
    int fCheckpointEpochs = 1;     ///< at least 1
    double fCheckpointMinutes = 0; ///< 0: after epochs only
-   /// Figures of the validation events after each epoch, for History::Metric() and the progress line. Their functions see the
-   /// predictions of the parameters as they are then.
+   /// Figures of the validation events after each epoch, for History::Metric() and the progress line. Functions get the
+   /// predictions of the parameters after that epoch.
    std::vector<Metric> fMetrics;
-   /// Called after each epoch; `true` ends the fit there, as if that epoch had been its last one. What it throws ends the fit
-   /// with an error.
+   /// Called after each epoch; `true` ends the fit there, as if that epoch had been its last one. An exception from it
+   /// ends the fit with an error.
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< where kClad has no kernels autograd runs, and Fit says so
-   /// kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page
-   /// training.md. An error where the processor has no AVX512-BF16, on a GPU, where LibTorch's autograd runs, and for a network
-   /// without such a layer that takes the events or is connected with another one by element-wise functions.
+   /// kBF16 rounds the factors of the products in linear layers with more than one output, so that large ones train in
+   /// less time: see the page training.md. Fit throws if the processor has no AVX512-BF16, on a GPU, where LibTorch's
+   /// autograd runs, and for a network without such a layer that takes the events or is connected with another one by
+   /// element-wise functions.
    EPrecision fPrecision = kFloat32;
-   /// kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a
-   /// Dataset, unless Dataset::SetSharding() says that each holds a part; each reads its part of those of a Stream, whose batches
-   /// then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints,
-   /// draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS)
-   /// does, too. Outside of a job it changes nothing. Not on a GPU, with batch normalisation or LibTorch's autograd.
+   /// kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all
+   /// events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose
+   /// batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only
+   /// rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message
+   /// that names it, and so does a rank that sends nothing for 10 minutes (or CLADTORCH_MPI_SECONDS). Outside a job it
+   /// has no effect. Not on a GPU, with batch normalisation or with LibTorch's autograd.
    EParallel fParallel = kOneProcess;
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
    /// and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few
@@ -207,9 +212,9 @@ struct FitOptions {
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
-/// This process among those of the MPI job, from 0 on; 0 outside of one. Macros print and save where it is 0.
+/// Number of this process in the MPI job, from 0 on; 0 outside a job. Macros should print and save only on rank 0.
 int Rank();
-/// Processes of the MPI job; 1 outside of one.
+/// Number of processes in the MPI job; 1 outside a job.
 int Ranks();
 
 } // namespace CladTorch

@@ -60,15 +60,15 @@ struct IsRVec : std::false_type {};
 template <class T>
 struct IsRVec<ROOT::RVec<T>> : std::true_type {};
 
-/// The length that all of `lengths` [count] are; throws a CladTorch::Error where they differ.
+/// The common value of `lengths` [count]; throws CladTorch::Error if they differ.
 std::size_t CommonLength(const std::size_t *lengths, std::size_t count);
 } // namespace Internal
 
 template <class Indices, class T>
 class ScalarFunctor;
 
-/// A Functor called with one argument of type T per feature. Where T is a ROOT::RVec, one number for each object of an event, it
-/// returns one score for each object.
+/// A Functor called with one argument of type T per feature. If T is a ROOT::RVec with one value for each object of an
+/// event, it returns one score for each object.
 template <std::size_t... I, class T>
 class ScalarFunctor<std::index_sequence<I...>, T> {
 public:

@@ -1,5 +1,5 @@
 /// \file CladTorch/Metric.hxx
-/// \brief Figures that a fit records after each epoch, and what a callback is told.
+/// \brief Figures that a fit records after each epoch, and the argument of a callback.
 
 #include <CladTorch/Load.hxx>
 
@@ -36,7 +36,7 @@ enum EMetric {
 class Metric {
 public:
    Metric(EMetric metric);
-   /// What the function throws ends the fit with an error, so let it return NaN where there is no figure.
+   /// An exception from the function ends the fit with an error; return NaN if there is no figure.
    /// \param name For History::Metric() and the progress line: printable, without "; ".
    Metric(const std::string &name, std::function<double(const Evaluation &)> function);
 
@@ -55,7 +55,7 @@ private:
    bool fIsBuiltIn = false;
 };
 
-/// What a callback is told after an epoch of a fit.
+/// The argument of a callback, after an epoch of a fit.
 struct Epoch {
    std::size_t fNumber = 0;      ///< from 1 on
    std::size_t fEpochs = 0;      ///< of the fit, if nothing ends it early

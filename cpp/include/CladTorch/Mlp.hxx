@@ -17,21 +17,21 @@ struct _object; // Python's PyObject
 
 namespace CladTorch {
 
-/// Normalisation of the numbers of each hidden layer, before the activation, with a learned scale and shift.
+/// Normalisation of the values of each hidden layer, before the activation, with a learned scale and shift.
 enum ENormalisation {
    kNoNormalisation = 0,
    kBatchNorm = 1, ///< over the events of a batch; with running statistics in predictions (Ioffe and Szegedy 2015)
-   kLayerNorm = 2, ///< over the numbers of each event (Ba, Kiros and Hinton 2016)
+   kLayerNorm = 2, ///< over the values of each event (Ba, Kiros and Hinton 2016)
 };
 
-/// More about the layers of an Mlp.
+/// Further options of the layers of an Mlp.
 struct MlpOptions {
    EActivation fActivation = kReLU; ///< after each layer but the last
    EInit fInit = kUniform;          ///< distribution of the initial weights and biases
    std::uint64_t fSeed = 1;         ///< of the initial weights and biases
    ENormalisation fNormalisation = kNoNormalisation;
-   /// Probability, in [0, 1), with which each number behind the activation of a hidden layer is 0 in training (Srivastava et al.
-   /// 2014).
+   /// Probability, in [0, 1), that a value after the activation of a hidden layer is set to 0 in training (Srivastava
+   /// et al. 2014).
    double fDropout = 0;
 
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
@@ -60,9 +60,9 @@ public:
    /// The same with normalisation or dropout. Such an Mlp computes and is saved as a Model of a torch::nn::Sequential: its
    /// scalers stay those of the first Fit().
    explicit Mlp(const std::vector<std::size_t> &sizes, const MlpOptions &options);
-   /// The same with an activation of your own: C++ text that defines `double activation(double x)`, anything before it.
-   /// Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with difference quotients.
-   /// It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
+   /// The same with an activation of your own: C++ text that defines `double activation(double x)`; other code may
+   /// precede it. Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with
+   /// difference quotients. It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
    explicit Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init = kUniform,
                 std::uint64_t seed = 1);
    /// Reads what Save() wrote; throws for any other file, for a model of a module, and for a file whose SHA-256 does not

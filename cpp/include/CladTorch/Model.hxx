@@ -74,14 +74,14 @@ private:
 /// model.Fit(windows).Draw();
 /// ~~~
 ///
-/// N events, F inputs (numbers of an event), C outputs. The outputs are logits for the cross-entropies. Copies are cheap:
-/// they share the parameters until one of them changes. All methods throw CladTorch::Error.
+/// N events, F inputs (features per event), C outputs. The outputs are logits for the cross-entropies. Copies are
+/// cheap: they share the parameters until one of them changes. All methods throw CladTorch::Error.
 class Model {
 public:
    /// Observes a module or a function of one tensor, as CladTorch::Compile does, in training and in evaluation. Clad's
-   /// derivatives of its operators train it on the CPU. LibTorch itself runs a network whose operators have no kernels, or
-   /// which does more than call operators, and fits with `FitOptions::fGradient = kAutograd`: Print() and the first line of
-   /// Fit() say which of the two runs, and why. Needs `#include <CladTorch/Torch.hxx>`.
+   /// derivatives of its operators train it on the CPU. LibTorch itself runs a network that has operators without
+   /// kernels or does more than call operators, and fits with `FitOptions::fGradient = kAutograd`. Print() and the
+   /// first line of Fit() say which of the two runs, and why. Needs `#include <CladTorch/Torch.hxx>`.
    ///
    /// The parameters that the function uses, and the running statistics that it changes, become views of the model's
    /// memory: after Fit() or SetParameters() the module has the new values, without a copy, and changes in place (by an
@@ -89,16 +89,16 @@ public:
    /// set_data), or if a tensor that does not train was changed: make a new one then. If several copies of a model
    /// exist, the module has the parameters of the one that changed last. Functors and columns of Define() keep their own.
    ///
-   /// The scalers stay those of the first Fit(), as the parameters of a module cannot be transformed to others.
-   /// FitOptions::fSeed determines what dropout draws: with Clad's derivatives for any number of threads, on LibTorch by its
-   /// own generator, which is put back. If one event is left after the last whole batch and the module does not take a single
-   /// event (batch normalisation), it joins that batch.
+   /// The scalers stay those of the first Fit(), because the parameters of a module cannot be transformed to match new
+   /// ones. FitOptions::fSeed determines what dropout draws: with Clad's derivatives the same for any number of
+   /// threads, on LibTorch from its own generator, whose state is restored. If one event is left after the last whole
+   /// batch and the module does not accept a single event (batch normalisation), that event joins the last batch.
    /// \param function A module of torch::nn (`torch::nn::Sequential net`, or a std::shared_ptr of a class derived from
-   ///        torch::nn::Module; train() and eval() are switched), or a function. It takes a tensor [events, shape...] of
-   ///        float32 and returns [events, C] or [events], by the same operators for any number of events, from
-   ///        parameters of type float32 on the CPU. Throws for a network that mixes the events of a batch in evaluation,
-   ///        where each event is predicted by itself, and names the operator; for one that draws random numbers there, and
-   ///        for one without parameters to train.
+   ///        torch::nn::Module; train() and eval() are switched), or a function. It takes a float32 tensor [events,
+   ///        shape...] and returns [events, C] or [events], with the same operators for any number of events and with
+   ///        float32 parameters on the CPU. Throws for a network that mixes the events of a batch in evaluation, where
+   ///        each event is predicted by itself (the message names the operator), for one that draws random numbers in
+   ///        evaluation, and for one without parameters to train.
    /// \param shape Of one event; its product is F, the width of the datasets.
    template <class F>
    Model(F function, const std::vector<std::size_t> &shape)
@@ -114,7 +114,7 @@ public:
    /// CladTorch::Model model(forward, {{30, 8}, {30, 8}, {1}});
    /// ~~~
    ///
-   /// Masks are standardised like all columns, and one that is the same for all events becomes 0: set
+   /// Masks are standardised like all columns, and a mask that is constant over all events becomes 0: set
    /// FitOptions::fStandardise = false for a network that takes masks.
    template <class F>
    Model(F function, std::initializer_list<std::vector<std::size_t>> shapes)
@@ -138,9 +138,9 @@ public:
    /// events of `data` are for training, whatever FitOptions::fValidation is.
    History Fit(const Dataset &data, const Dataset &validation, const FitOptions &options = FitOptions());
 
-   /// The same on events that are read during the training. The scalers and the mean weight are learned on a sample, as
-   /// many events as the stream's window, spread over all sources; the validation loss is that
-   /// of as many validation events at most, chosen by their hashes. Ctrl-C ends the training after a window.
+   /// The same on events that are read during the training. The scalers and the mean weight come from a sample of as
+   /// many events as the stream's window, spread over all sources. The validation loss uses at most as many validation
+   /// events, chosen by their hashes. Ctrl-C ends the training after a window.
    History Fit(const Stream &stream, const FitOptions &options = FitOptions());
    /// The same with a dataset for the validation loss, as above.
    History Fit(const Stream &stream, const Dataset &validation, const FitOptions &options = FitOptions());
@@ -149,74 +149,80 @@ public:
    /// ~~~{.cpp}
    /// model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return (z - y).abs().pow(1.5); });
    /// ~~~
-   /// With a loss that does not take labels [events, 1] for C > 1 outputs, as `cross_entropy`, labels are class numbers from 0 to C - 1,
-   /// and it gets them as rows [events, C] of 0 and 1, which LibTorch takes for the probabilities of the classes. Every label is checked:
+   /// If the loss does not accept labels [events, 1] for C > 1 outputs, as `cross_entropy` does not, labels are class
+   /// numbers from 0 to C - 1. The loss gets them as one-hot rows [events, C], which LibTorch treats as class
+   /// probabilities. Every label is checked:
    ///
    /// ~~~{.cpp}
    /// model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return torch::nn::functional::cross_entropy(z, y); });
    /// ~~~
-   /// A loss that takes both and with labels [events, 1] treats all outputs alike, as (z * y).sum(1) does, is refused for labels that are
-   /// class numbers: it is to say which, by y.flatten() or (y.flatten().unsqueeze(1) == torch::arange(C)).to(torch::kFloat).
+   /// A loss that accepts both forms and treats all outputs alike for labels [events, 1], as (z * y).sum(1) does, is
+   /// refused for labels that are class numbers. State which form you mean: y.flatten() or (y.flatten().unsqueeze(1) ==
+   /// torch::arange(C)).to(torch::kFloat).
    /// \param loss Takes outputs [events, C] and labels [events, T] (T = 1, or C targets), also where C or T is 1, and
-   ///        returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
-   ///        as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
-   ///        loss whose operators have no kernels, that mixes events otherwise, or that uses tensors which require a
-   ///        gradient. After such a fit Predict() gives the outputs as they are, or, with FitOptions::fLogits, probabilities.
+   ///        returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are
+   ///        observed like those of a Model and differentiated by Clad; the event weights apply to each event's loss.
+   ///        Throws if the loss has an operator without a kernel, mixes events in any other way, or uses tensors that
+   ///        require a gradient. After such a fit Predict() returns the outputs as they are or, with
+   ///        FitOptions::fLogits, probabilities.
    History Fit(const Dataset &data, const FitOptions &options, const Internal::TensorLoss &loss);
    /// The same on a stream.
    History Fit(const Stream &stream, const FitOptions &options, const Internal::TensorLoss &loss);
-   /// Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
-   /// of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
-   /// one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Where the fit
-   /// had ended, the model gets what it gave, and no epoch runs. Throws for a damaged file, another network and other data. No
-   /// code from the file is run.
-   /// \param options Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
-   ///        functions. Throws for others than those of the checkpoint; one with its default value counts as not given: a fit with
-   ///        fVerbose = 0 stays quiet unless 2 is given. fThreads, fLive and fCallback are not in the checkpoint: give them again.
+   /// Continues a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the
+   /// same layers as the trained one; its parameters come from the file. The data, and the validation dataset if that
+   /// fit had one, must be the same. On the CPU, model and history then have the same bits as if the fit had never
+   /// stopped. If the fit had already ended, the model gets its result and no epoch runs. Throws for a damaged file,
+   /// another network and other data. No code from the file is run.
+   /// \param options Only options that do not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if
+   ///        they have functions. Throws if any other option differs from the checkpoint's. An option with its default
+   ///        value counts as not given: a fit with fVerbose = 0 stays quiet unless 2 is given. fThreads, fLive and
+   ///        fCallback are not in the checkpoint: give them again.
    History Resume(const Dataset &data, const std::string &path, const FitOptions &options = FitOptions());
-   /// With a dataset for the validation loss.
+   /// The same with a dataset for the validation loss.
    History Resume(const Dataset &data, const Dataset &validation, const std::string &path,
                   const FitOptions &options = FitOptions());
-   /// Of a fit to a stream.
+   /// The same for a fit to a stream.
    History Resume(const Stream &stream, const std::string &path, const FitOptions &options = FitOptions());
    History Resume(const Stream &stream, const Dataset &validation, const std::string &path,
                   const FitOptions &options = FitOptions());
    /// k-fold cross-validation: splits the events into `folds` parts of equal size (for a classifier each class evenly), and trains
-   /// a copy of this model on the events outside of each part; fValidation is the share of those whose loss is watched, again of
-   /// each class evenly. A copy starts from the parameters that this model had before its first fit, as those of a trained model
-   /// may know the events that a fold is judged by. Throws for a trained model from a file, whose first parameters nobody knows.
-   /// Trains several at once on the threads (FitOptions::fThreads), one after the other where LibTorch
-   /// runs the network. fSplitSeed, or fSeed, decides the folds. This model does not change. Without fCheckpoint, fLive and
-   /// fCallback, which belong to one fit.
+   /// a copy of this model on the events outside of each part; fValidation is the share of those events that gives the
+   /// validation loss, again split evenly by class. Each copy starts from the parameters that this model had before its
+   /// first fit, because trained parameters may already know the events of a fold. Throws for a trained model from a
+   /// file, whose initial parameters are unknown. Trains several copies at once on the threads (FitOptions::fThreads),
+   /// or one after the other if LibTorch runs the network. fSplitSeed, or fSeed, determines the folds. This model does
+   /// not change. Throws if fCheckpoint, fLive or fCallback is set, as they belong to one fit.
    CrossValidation CrossValidate(const Dataset &data, int folds = 5, const FitOptions &options = FitOptions()) const;
    /// The history of the last Fit, also if Ctrl-C ended it early. It has no epochs if there was no Fit since the model
    /// was made, loaded or given other parameters.
    History LastFit() const;
 
    /// [N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression; after
-   /// kGaussian the means of the C / 2 targets and then their standard deviations. Warns once of a model where the mean of a column, of ten
-   /// events at least, is more than three of the training's standard deviations away from the training's, as WriteScores() and
-   /// DefineBatched() do: other units, for example.
+   /// kGaussian the means of the C / 2 targets and then their standard deviations. Like WriteScores() and
+   /// DefineBatched(), warns once per model if the mean of a column, over at least ten events, differs from that of the
+   /// training by more than three of the training's standard deviations, for example because of other units.
    std::vector<float> Predict(const Dataset &data) const;
-   /// [N, C] row-major: what the last layer gives; after a regression the values that Predict() gives, after kGaussian
+   /// [N, C] row-major: the outputs of the last layer; after a regression the values of Predict(), after kGaussian with
    /// the logarithms of the variances in place of standard deviations. Rank by these at low false-alarm rates, where
    /// probabilities saturate.
    std::vector<float> Logits(const Dataset &data) const;
 
    /// [N, C, F] row-major: the derivatives of Logits() by each event's features, in the units of both. `gradient[(n * C + c) * F + f]`
-   /// is that of output c of event n by feature f; of C = 1, one row of F numbers for each event. By the chain rule, those of a
-   /// probability p of one logit are p (1 - p) times these. In Python an array [N, F], or [N, C, F].
+   /// is the derivative of output c by feature f at event n; for C = 1 this is one row of F values per event. By the
+   /// chain rule, the derivatives of a probability p of one logit are p (1 - p) times these. In Python an array [N, F],
+   /// or [N, C, F].
    ///
-   /// Clad's derivatives compute them, or LibTorch's autograd where that runs the network. Where a function has a kink (ReLU at 0)
-   /// it is LibTorch's derivative there.
+   /// Computed with Clad's derivatives, or by LibTorch's autograd if LibTorch runs the network. At a kink (ReLU at 0)
+   /// the derivative is LibTorch's.
    std::vector<float> Gradient(const Dataset &data) const;
 
    /// A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
-   /// `frame.Define("score", model.Functor(), {"strain"})`. Gives the bits of Predict(), on any number of threads.
+   /// `frame.Define("score", model.Functor(), {"strain"})`. Returns the same bits as Predict(), on any number of
+   /// threads.
    CladTorch::Functor Functor() const;
-   /// The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`. With a T such as
-   /// `ROOT::RVecF`, one number for each object of an event, it returns an RVecF with one score for each; it throws where their
-   /// lengths differ.
+   /// The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`. With a T such
+   /// as `ROOT::RVecF`, each argument holds one value for each object of an event, and the result is an RVecF with one
+   /// score for each object; throws if the lengths differ.
    template <std::size_t N, class T = float>
    auto Functor() const
    {
@@ -236,22 +242,24 @@ public:
    ///        Columns(), one scalar per input or one list of all inputs.
    ROOT::RDF::RNode
    Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given = {}) const;
-   /// Define() for many events of a tree on one thread: where the fast reader reads all Columns() of the tree's files as they lie,
-   /// it reads blocks of neighbouring entries ahead, predicts them in batches, and the column has their predictions by the entry's
-   /// number. Takes a fraction of Define()'s time (performance.md). Filters, ranges and any number of event loops get the bits
-   /// of Predict(), which are those of Define(). Where a filter passes few events, batches of 64 entries around them are predicted.
+   /// Define() for many events of a tree on one thread. If the fast reader reads all Columns() directly from the tree's
+   /// files, it reads blocks of neighbouring entries ahead and predicts them in batches; the column looks the
+   /// predictions up by entry number. Takes a fraction of Define()'s time (performance.md). Filters, ranges and any
+   /// number of event loops get the bits of Predict(), which are those of Define(). Where a filter passes few events,
+   /// batches of 64 entries around them are predicted.
    ///
-   /// Everywhere else it is Define(), and a line on the screen says why: several threads (ROOT::EnableImplicitMT), an entry list,
-   /// files that are not local, columns that are expressions, lists, defined in the frame or have variations, networks that
-   /// LibTorch runs. The event loop throws where the tree is no longer what it was when the column was defined: files that have
-   /// changed, an entry list that was set.
+   /// Otherwise it falls back to Define() and prints why: several threads (ROOT::EnableImplicitMT), an entry list,
+   /// files that are not local, columns that are expressions, lists, defined in the frame or have variations, networks
+   /// that LibTorch runs. The event loop throws if the tree has changed since the column was defined: changed files, or
+   /// an entry list that was set.
    ROOT::RDF::RNode DefineBatched(ROOT::RDF::RNode frame, const std::string &name) const;
 
-   /// Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the file `path`, which it replaces, as a tree that
-   /// is a friend: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes blocks of entries, with the memory of one
-   /// block and, where the fast reader supports the columns, many times faster than Define().
+   /// Predicts every entry of a tree, chain or RNTuple of any size and writes the scores as a friend tree to the file
+   /// `path`, which it replaces: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes in blocks of
+   /// entries, so it needs the memory of one block, and is many times faster than Define() where the fast reader
+   /// supports the columns.
    /// \param source Without cuts: a friend needs a score for every entry.
-   /// \param column Its name: a float for C = 1, else an array of C floats.
+   /// \param column Name of the score column: a float for C = 1, else an array of C floats.
    /// \param tree Name of the written tree.
    /// The file appears whole or not at all; see WriteFriend(). The columns of a model from a file may be expressions, which are
    /// code: they run only after `model.SetColumns(model.Columns())`.
@@ -275,14 +283,15 @@ public:
    /// where z is the output of Logits(), dz/dx(n) its derivative by the feature x at event n (Gradient()), w_n the event's weight
    /// and sigma(x) the weighted standard deviation of x over `data`. The unit of x drops out; the result is in units of z: of the
    /// logit for a classifier, of the target for a regression, of a log variance for the second half of the outputs of kGaussian.
-   /// Of an array the terms |dz/dx| sigma(x) of its elements, and of its mask's, are added up. Bins as of Importance(), with the
-   /// standard error of the mean. Needs no labels, and one pass over the events; unlike Importance() it does not say whether the
-   /// model's use of a column is right, and a feature of a ReLU's flat side counts as 0.
-   /// \param output Which of the C outputs. Throws where there is none of this number, for a derivative that is not finite, which
-   ///        it names, and where the weights do not sum to more than 0.
+   /// For an array, the terms |dz/dx| sigma(x) of its elements and of its mask are summed. Bins as in Importance(),
+   /// with the standard error of the mean. Needs no labels, and one pass over the events; unlike Importance() it does
+   /// not say whether the model's use of a column is right, and a feature on a ReLU's flat side counts as 0.
+   /// \param output Index of the output, below C. Throws if there is no such output, if a derivative is not finite (the
+   ///        message names it), and if the sum of the weights is not positive.
    TH1 *GradientImportance(const Dataset &data, std::size_t output = 0) const;
    /// Writes a PDF file: the model, its figures and plots on `test`, the importance of its columns by permutation and by gradients,
-   /// and their correlations. With the training events it also shows the test for overtraining. Written as by Save(), once it is whole.
+   /// and their correlations. With the training events it also shows the test for overtraining. As with Save(), the
+   /// file appears once it is whole.
    void Report(const std::string &path, const Dataset &test) const;
    void Report(const std::string &path, const Dataset &test, const Dataset &training) const;
 
@@ -311,7 +320,8 @@ public:
    /// A dataset of these columns, lists and masks included, without events: fill it and give it to Predict(). Throws for a
    /// model without columns.
    Dataset NewDataset() const;
-   /// Label columns of that dataset, in a regression one for each output (for two after kGaussian); empty if its labels were numbers.
+   /// Label columns of that dataset; in a regression one for each output (for each two after kGaussian). Empty if its
+   /// labels were numbers.
    std::vector<std::string> Targets() const;
    /// Scalar columns for the inputs, in their order.
    void SetColumns(const std::vector<std::string> &names);
@@ -319,7 +329,8 @@ public:
    void SetColumns(const Dataset &data);
    /// The scaler of the F features; empty: features are not standardised.
    CladTorch::Scaler Scaler() const;
-   /// Throws unless there are F of each, finite, with positive deviations; none of each: no scaler. The parameters stay.
+   /// Sets the scaler of the features: F finite means and F finite, positive deviations, or two empty lists for no
+   /// scaler; throws otherwise. The parameters do not change.
    void SetScaler(const std::vector<double> &mean, const std::vector<double> &deviation);
    /// The scaler of the targets of a regression, undone on the outputs; empty: outputs are not rescaled.
    CladTorch::Scaler TargetScaler() const;
@@ -338,21 +349,22 @@ public:
    /// scalers.
    void SetParameters(const std::vector<float> &values);
 
-   /// The parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or as the module calls them,
-   /// stay as they are in Fit(), to the bit, whatever the optimiser and the weight decay. Running statistics change. Print() shows
-   /// what is frozen. Throws where no name begins so, and shows those there are. Copies of the model keep it, files do not: call it
-   /// again after Load(), and before Resume(). An Mlp whose first or last layer is frozen keeps its scalers.
+   /// Freezes the parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or the
+   /// module's own names: Fit() leaves them unchanged to the bit, whatever the optimiser and the weight decay. Running
+   /// statistics do change. Print() shows what is frozen. Throws if no name begins so; the message lists the names.
+   /// Copies of the model stay frozen, but files do not record it: call it again after Load(), and before Resume(). An
+   /// Mlp whose first or last layer is frozen keeps its scalers.
    void Freeze(const std::string &name);
-   /// They train again; "": all.
+   /// Lets these parameters train again; "": all.
    void Unfreeze(const std::string &name = "");
    /// Writes architecture, parameters, scalers, columns and options to one file, atomically. Keeps the mode and owner
    /// of a file that it replaces and follows symbolic links. Throws if the path is a device, a pipe, a socket, a folder
    /// or a read-only file, and if the predictions of an Mlp or the parameters of a module are not finite. A leading `~` is
    /// the home folder.
    ///
-   /// The file of a model of a module holds its operators, with the parameters under the module's own names
-   /// (`0.weight`), where every reader of safetensors finds them. Throws for a network that LibTorch runs, because an
-   /// operator has no kernel: torch::save writes the parameters of its module.
+   /// For a model of a module the file holds its operators, with the parameters under the module's own names
+   /// (`0.weight`), where every reader of safetensors finds them. Throws if LibTorch runs the network because an
+   /// operator has no kernel: use torch::save to write the parameters of its module.
    void Save(const std::string &path) const;
    /// Reads what Save() wrote; throws for any other file, and for one whose SHA-256 does not match. Needs neither the
    /// source of a network nor LibTorch's headers: the model predicts and is trained as the one that was saved, with the same
@@ -361,46 +373,49 @@ public:
    ///        error shows the text that is missing.
    static Model Load(const std::string &path, const std::string &activation = "");
    /// Reads the network of an ONNX file (opsets 7 to 28), as PyTorch, Keras and scikit-learn export them. Its weights go on
-   /// training with Fit(); it predicts, is saved and exported as any other model. `models.md` lists the operators; a file with
-   /// another one is refused by name.
+   /// training with Fit(); it predicts, is saved and exported as any other model. `models.md` lists the operators; a
+   /// file with any other is refused, and the message names it.
    ///
-   /// An event is what the file calls its input, [events, ...], whose other dimensions must be numbers; several inputs lie one
-   /// behind the other. Predict() gives what the file's network computes: a sigmoid of one output or a softmax at its end is
-   /// taken for that of a classifier, so that Logits() and losses on logits mean what they do elsewhere. Floating-point
-   /// initialisers become parameters under their names; integers, and what scales the features before the first layer, stay as
-   /// they are. Tensors in other files are read where these lie in the folder of `path` or below it.
+   /// The file's input [events, ...] defines an event; its other dimensions must be numbers. The features of several
+   /// inputs follow one another. Predict() returns what the file's network computes. A final sigmoid of one output, or
+   /// a final softmax, is treated as that of a classifier, so that Logits() and losses on logits have their usual
+   /// meaning. Floating-point initialisers become parameters under their names; integers, and constants that scale the
+   /// features before the first layer, do not train. Tensors in other files are read only if these lie in the folder of
+   /// `path` or below it.
    /// \param output The output to predict, if the file has several.
    static Model LoadOnnx(const std::string &path, const std::string &output = "");
    /// Reads a network that PyTorch wrote: `torch.jit.script(net).save("net.pt")`, or `torch.jit.trace`, or torch::jit::Module in
-   /// C++, or `torch.export.save` (`.pt2`), which the file itself tells. It becomes a model as a torch::nn module does: predicted with, fine-tuned by Fit(), saved and exported, with
-   /// Clad's derivatives where its operators have kernels, else run by LibTorch (Print() says why). Parameters keep PyTorch's names
+   /// C++, or `torch.export.save` (`.pt2`); the format is recognised from the file. It becomes a model like one of a
+   /// torch::nn module: it predicts, is fine-tuned by Fit(), saved and exported, with Clad's derivatives where its
+   /// operators have kernels, else run by LibTorch (Print() says why). Parameters keep PyTorch's names
    /// and `requires_grad`. Needs neither Python nor LibTorch's headers.
    ///
    /// ~~~{.cpp}
    /// auto model = CladTorch::Model::LoadTorchScript("net.pt", {1, 128});
    /// auto outputs = model.Predict(windows); // what net.eval() gives
    /// ~~~
-   /// Its scalers are 0 and 1, also in fits: features are taken as they are. Predict() gives what `forward` returns in evaluation; after
-   /// a Fit() with a cross-entropy, or SetOptions() with one as fLoss, it takes that for logits and gives probabilities.
+   /// Its scalers are 0 and 1, also in fits: features are not standardised. Predict() returns what `forward` returns in
+   /// evaluation; after a Fit() with a cross-entropy, or SetOptions() with one as fLoss, it treats these outputs as
+   /// logits and returns probabilities.
    ///
    /// A scripted network has both modes: dropout and batch normalisation train as in PyTorch. A traced one keeps the mode in which it
    /// was traced, and one of torch.export that of evaluation unless it was exported in training.
    ///
-   /// A TorchScript file is a program. Checked before LibTorch reads it: all sizes and checksums, and that reading runs
-   /// nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. LibTorch's
-   /// operators are not hardened against hostile input: load TorchScript only from sources whose macros you would run, and use
-   /// LoadWeights() for others.
+   /// A TorchScript file is a program. Before LibTorch reads it, all sizes and checksums are checked, and that reading
+   /// it runs no code. Its `forward` does run, with LibTorch's operators alone: those that open files or print are
+   /// refused by name. LibTorch's operators are not hardened against hostile input: load TorchScript only from sources
+   /// whose macros you would run, and use LoadWeights() for others.
    /// \param shape Of one event: `forward` takes a tensor [events, shape...] of float32.
-   /// Throws for other and damaged files, for networks with other parameters than float32 (in PyTorch `net.float()`), and for those
-   /// that the constructor refuses.
+   /// Throws for other and damaged files, for networks with parameters that are not float32 (call `net.float()` in
+   /// PyTorch), and for networks that the constructor refuses.
    static Model LoadTorchScript(const std::string &path, const std::vector<std::size_t> &shape);
    /// The same for a network of several tensors, of one shape each: see the constructor.
    static Model LoadTorchScript(const std::string &path, std::initializer_list<std::vector<std::size_t>> shapes);
    /// Writes what Predict() computes as an ONNX file (opset 17, float32), for other programs: with the scaler of the features,
    /// that of the targets, and the sigmoid or softmax of a classifier. Written as by Save().
    ///
-   /// The graph has the input `features` [events, F], whose numbers are those of Columns() in their order, and the output
-   /// `predictions` [events, C], for any number of events. Its metadata have the names as JSON, under `columns` and `targets`.
+   /// The graph has the input `features` [events, F], in the order of Columns(), and the output `predictions` [events,
+   /// C], for any number of events. Its metadata have the names as JSON, under `columns` and `targets`.
    /// Parameters have the module's names (`layers.0.weight` of an Mlp). Throws for a network that LibTorch runs, that does not
    /// take a single event, or that has an operator without a counterpart in ONNX, which the message names.
    void ExportOnnx(const std::string &path) const;
@@ -413,8 +428,9 @@ public:
    /// higgs::predict(features, predictions);  // of one event; predict(N, features, predictions) of N
    /// ~~~
    /// The namespace is named after the file: what C++ does not allow in a name becomes `_`, and a name that is taken gets
-   /// `model_` before it. It computes in float32; sums have another order than those of Predict(), which changes last digits. Safe
-   /// from several threads. Throws as ExportOnnx(), and for more than 4 million parameters.
+   /// `model_` before it. It computes in float32 and sums in another order than Predict(), so the last digits may
+   /// differ. It may be called from several threads at once. Throws like ExportOnnx(), and for more than 4 million
+   /// parameters.
    /// \param gradient Also writes `higgs::gradient(features, predictions, jacobian)`: the derivatives of the predictions by the features, in
    ///        the units of both, [kOutputs, kInputs] row-major, in one pass forward and one back for each prediction. The derivatives of
    ///        functions are Clad's text. Throws for weights of convolutions and normalisation that are computed from the event.
@@ -428,14 +444,16 @@ public:
    /// Writes all tensors of the network as a safetensors file with the names of PyTorch's `state_dict` (`layers.0.weight`
    /// [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads and `load_state_dict` takes: parameters and running
    /// statistics, of a torch::nn module or TorchScript network also frozen and unused parameters, all buffers, and tied ones under each
-   /// name. Scalers, columns and options are metadata. Written as by Save(). Throws for numbers that are not finite, and for a
-   /// function that LibTorch runs, whose tensors have no names.
+   /// name. Scalers, columns and options are metadata. Written as by Save(). Throws for values that are not finite, and
+   /// for a function that LibTorch runs, whose tensors have no names.
    void SaveWeights(const std::string &path) const;
    /// Replaces all tensors of the network by those of a safetensors file, from SaveWeights() or another program, or of PyTorch's
-   /// `torch.save(net.state_dict(), path)`, or of a checkpoint that has such a dictionary (`state_dict`, `model`, ...). It must
-   /// have every tensor of the network, by name, in its type and shape, but for buffers that do not train, and no other one but
-   /// `num_batches_tracked`. Frozen parameters and buffers with which the network computes must be equal to its own. Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
-   /// are. Throws for any other file, and the model stays as it was. No code in the file is run.
+   /// `torch.save(net.state_dict(), path)`, or of a checkpoint that has such a dictionary (`state_dict`, `model`, ...).
+   /// The file must have every tensor of the network by name, with its type and shape (buffers that do not train may be
+   /// missing), and no others except `num_batches_tracked`. Frozen parameters and buffers with which the network
+   /// computes must equal its own. A file from SaveWeights() also sets scalers, columns and options; a file of another
+   /// program leaves them as they are. Throws for any other file, and the model stays as it was. No code in the file is
+   /// run.
    void LoadWeights(const std::string &path);
    /// Prints the layers or operators, the number of parameters, columns and options.
    void Print() const;

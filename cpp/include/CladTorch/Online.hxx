@@ -32,12 +32,14 @@ namespace Signal {
 ///    if (auto score = search.Add(gps, {h1, l1}); !score.empty() && score[0] > 8)
 ///       std::cout << "candidate before " << search.End() << std::endl;
 /// ~~~
-/// Each detector is whitened as by WhitenByOwn(), by the density of its last seconds. The window that a block is scored with ends
-/// half of the whitening filter before the block does. A gap in the times, and a block that is not finite or has one value
-/// throughout, as a detector that is off gives, start it anew: there are no scores until memory and window are full again.
+/// Each detector is whitened as by WhitenByOwn(), by the density of its last seconds. The scored window ends half a
+/// whitening filter before the end of the block. A gap in the times restarts the search, as does a block that is not
+/// finite or is constant, such as that of a detector that is off: there are no scores until memory and window are full
+/// again.
 class OnlineSearch {
 public:
-   /// \param model Of windows [detectors, samples], for one detector [1, samples]. It is frozen as it is now.
+   /// \param model Takes windows [detectors, samples], for one detector [1, samples]. Later changes of it have no
+   ///        effect.
    /// \param block Samples of a block, up to half a segment.
    /// \param memory Samples that the density is estimated from, two segments at least.
    /// \param segment Samples of a segment of Welch's estimate.
@@ -53,8 +55,8 @@ public:
    /// \param gps Time of the first sample of the block, in s.
    /// \param blocks For each detector the samples of one block.
    std::vector<float> Add(double gps, const std::vector<std::vector<double>> &blocks);
-   /// Why the last block has no score: the detector whose strain is missing, or that memory and window still fill. Empty
-   /// where it has one.
+   /// Why the last block has no score: the detector whose strain is missing, or memory and window that are still
+   /// filling. Empty if it has one.
    std::string Waits() const;
    /// End of the last window, GPS time in s.
    double End() const;

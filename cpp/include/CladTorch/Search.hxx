@@ -77,7 +77,7 @@ private:
    std::shared_ptr<const Internal::FilterData> fData;
 };
 
-/// What a test reaches, with standard errors.
+/// The performance of a test, with standard errors.
 struct Reach {
    double fAuc = 0;      ///< area under the ROC curve
    double fAucError = 0; ///< its standard error
@@ -99,12 +99,12 @@ struct Bounds {
 
 /// Logarithm of the mean of I0(rho z) exp(-rho^2/2) over `series`, the SNRs z at all arrival times and of all templates
 /// that are possible: the best statistic for a signal of optimal SNR rho at unknown phase, arrival and template.
-/// \param snr rho, of [0, 100].
+/// \param snr rho, in [0, 100].
 double BayesStatistic(const std::vector<double> &series, double snr);
 
-/// What the best test reaches on windows of Gaussian noise, by Monte Carlo on all threads. A signal has the shape of one of
-/// the `bank`, a phase uniform on the circle and an arrival uniform over the samples from `begin` (s) to before `end` (s); all
-/// have the optimal SNR `snr`. The same seed gives the same figures.
+/// The performance of the best test on windows of Gaussian noise, by Monte Carlo on all threads. A signal has the shape
+/// of one of the `bank`, a phase uniform on the circle and an arrival uniform over the samples from `begin` (s) to
+/// before `end` (s); all have the optimal SNR `snr`. The same seed gives the same figures.
 /// \param falseAlarms Each at least 1/noiseWindows.
 Bounds SearchBounds(const std::vector<MatchedFilter> &bank, double snr, double begin, double end,
                     const std::vector<double> &falseAlarms, std::size_t noiseWindows, std::size_t signalWindows,

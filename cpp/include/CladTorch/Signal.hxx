@@ -93,8 +93,8 @@ std::vector<double>
 TruncateInverse(const std::vector<double> &psd, double rate, std::size_t filter, double lowest = 0);
 
 /// [n], Gaussian noise of the density `psd` ([n/2 + 1]) with period n; the same seed gives the same bits. For windows
-/// that must not be periodic, cut them from a much longer series. For several detectors use DetectorNoise(): series of the same
-/// seed are the same.
+/// that must not be periodic, cut them from a much longer series. For several detectors use DetectorNoise(), because
+/// the same seed gives the same series.
 std::vector<double> Noise(const std::vector<double> &psd, double rate, std::uint64_t seed);
 
 /// [n], `strain` ([n]) divided by the amplitude spectrum of `psd` ([n/2 + 1]), without unit: Gaussian noise of that
@@ -141,14 +141,14 @@ ScaleToSnr(const std::vector<double> &strain, const std::vector<double> &psd, do
 
 /// Largest area under the ROC curve that any test of a signal of known shape and arrival time can have (Neyman and
 /// Pearson 1933): Phi(rho/sqrt(2)), or 1 - exp(-rho^2/4)/2 at unknown phase.
-/// \param snr rho, of [0, 100].
+/// \param snr rho, in [0, 100].
 double AucBound(double snr, EPhase phase);
 
 /// Largest detection probability of any such test at the false-alarm probability `falseAlarm`:
 /// Phi(rho - Phi^-1(1 - FAP)), or Marcum's Q1(rho, sqrt(-2 ln FAP)) at unknown phase.
 double EfficiencyBound(double snr, double falseAlarm, EPhase phase);
 
-/// Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not reach:
+/// Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not affect:
 /// `frame.Define("whitened", Signal::Whitener(psd, rate, 64, 128), {"strain"})`. It may be called from several threads
 /// at once.
 class Whitener {

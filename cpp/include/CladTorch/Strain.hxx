@@ -22,7 +22,7 @@ struct Strain {
    double fStart = 0;                        ///< GPS time of the first sample, in s
    std::vector<double> fValues;              ///< [seconds fRate], without unit; NaN where there are no data
    std::vector<int> fGood;                   ///< [seconds], 1 for good seconds: see ReadStrain()
-   std::vector<std::uint32_t> fQuality;      ///< [seconds], bit i is set where the data pass what fQualityBits[i] names
+   std::vector<std::uint32_t> fQuality;      ///< [seconds], bit i is set where the data pass the check fQualityBits[i]
    std::vector<std::uint32_t> fInjections;   ///< [seconds], bit i is set where fInjectionBits[i] holds ("no ... injection")
    std::vector<std::string> fQualityBits;    ///< names of the bits of fQuality
    std::vector<std::string> fInjectionBits;  ///< names of the bits of fInjections
@@ -38,12 +38,12 @@ struct Strain {
 /// auto h1 = Signal::ReadStrain("H-H1_LOSC_4_V2-1126259446-32.hdf5");
 /// auto psd = Signal::Welch(h1.fValues, 4 * h1.fRate, h1.fRate);
 /// ~~~
-/// \param required Bits of quality and injections that a good second has, all its samples being numbers. Empty: DATA,
-///        CBC_CAT1, CBC_CAT2, NO_CBC_HW_INJ, NO_BURST_HW_INJ, NO_DETCHAR_HW_INJ, NO_STOCH_HW_INJ.
+/// \param required Bits of quality and injections that a good second must have; all its samples must be finite, too.
+///        Empty: DATA, CBC_CAT1, CBC_CAT2, NO_CBC_HW_INJ, NO_BURST_HW_INJ, NO_DETCHAR_HW_INJ, NO_STOCH_HW_INJ.
 Strain ReadStrain(const std::string &file, const std::vector<std::string> &required = {});
 
-/// The numbers of a dataset of any HDF5 file, row-major; `dataset` is its name with its groups, as in "meta/psd". Throws
-/// for other numbers than float32 and float64.
+/// The elements of a dataset of any HDF5 file, row-major; `dataset` is its name with its groups, as in "meta/psd".
+/// Throws for types other than float32 and float64.
 std::vector<double> ReadHdf5(const std::string &file, const std::string &dataset);
 
 } // namespace Signal

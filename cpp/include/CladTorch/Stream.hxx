@@ -127,8 +127,8 @@ public:
    {
       return Add(Source(tree, files).Filter(cut, columns), label);
    }
-   /// The same for `{"tree", "files"}`, which two literals in braces would otherwise leave ambiguous: they make a
-   /// std::string too, of two iterators.
+   /// The same for `{"tree", "files"}`, which would otherwise be ambiguous: two literals in braces also make a
+   /// std::string, from two iterators.
    template <std::size_t N, class = std::enable_if_t<N == 2>>
    Stream &Add(const char *const (&source)[N], const Label &label, const std::string &cut = "")
    {

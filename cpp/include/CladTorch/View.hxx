@@ -38,7 +38,7 @@ constexpr bool kIsNumber = std::is_same<T, float>::value || std::is_same<T, doub
 /// [rows, columns], without a copy.
 ///
 /// The view shares ownership of the memory: the numbers stay valid and unchanged for as long as it lives, whatever
-/// happens to the dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's:
+/// happens to the dataset or model that it came from. In Python it supports NumPy's array interface and DLPack:
 /// `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` make no copy, indexing works as for NumPy's
 /// arrays, and `FloatView(array)` makes a view of an array of one or two dimensions. Integers that T cannot hold are
 /// refused.
@@ -49,7 +49,7 @@ class View {
                  "CladTorch::View and CladTorch::Jagged hold float, double, std::int64_t or Long64_t: use one of them");
 
 public:
-   /// A view of `columns` numbers per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive. Throws
+   /// A view of `columns` elements per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive. Throws
    /// CladTorch::Error for a null pointer with rows.
    View(const T *data, std::size_t rows, std::size_t columns, std::shared_ptr<const void> owner)
       : fData(data), fRows(rows), fColumns(columns), fOwner(std::move(owner))
@@ -68,7 +68,7 @@ public:
    /// The address of the first number, for array interfaces.
    std::uintptr_t Address() const { return reinterpret_cast<std::uintptr_t>(fData); }
    std::size_t Rows() const { return fRows; }
-   /// Numbers per row; 1 for a list.
+   /// Elements per row; 1 for a list.
    std::size_t Columns() const { return fColumns ? fColumns : 1; }
    /// 1 for a list, 2 for a matrix.
    int Rank() const { return fColumns ? 2 : 1; }

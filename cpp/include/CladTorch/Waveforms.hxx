@@ -50,7 +50,7 @@ struct Binary {
 std::vector<std::complex<double>>
 BinarySpectrum(const Binary &binary, EApproximant approximant, const std::vector<double> &frequencies);
 
-/// [samples], the strain of the plus polarisation. Of a waveform that is longer, the window holds the end. The spectrum
+/// [samples], the strain of the plus polarisation. If the waveform is longer, the window holds its end. The spectrum
 /// rises from 0 over the tenth below the start frequency.
 /// \param coalescence Time of coalescence in s after the first sample.
 std::vector<double>

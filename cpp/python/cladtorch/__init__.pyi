@@ -211,8 +211,8 @@ class CrossValidation:
     def Print(self) -> None:
         """The AUC of each fold, counted from 0 (the accuracy of several classes, the RMSE of a regression), the validation loss of the
         parameters that were kept, the mean over the folds, and its standard error from their spread (whose variance divides by
-        k - 1); as the training sets overlap, the true error is somewhat larger. A fold without such a figure, as the AUC of events of
-        one class, has "nan" and is left out of the mean; a line below says why.
+        k - 1); as the training sets overlap, the true error is somewhat larger. A fold without such a figure (an AUC
+        needs events of both classes) shows "nan" and is left out of the mean; a line below says why.
         """
         ...
     def __init__(self, other: CrossValidation) -> None: ...
@@ -232,8 +232,8 @@ class Dataset:
     A column (label, weight) is what the source calls it: a branch, `branch.leaf`, a member of a split object
     (`tracks.fX`), a column of a friend. Where the source has no column of that name, the text is an expression, as is
     every cut: C++ over the source's columns, as for `RDataFrame::Define`, evaluated for every event that passes the
-    cut. Beside C++ there are `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw`, and `list[i]` of a list that
-    is shorter is an error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
+    cut. `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw` work too. `list[i]` beyond the end of a list is an
+    error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
     it again. As in C++, `n / 2` of an integer `n` rounds towards zero.
 
     **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names
@@ -258,16 +258,17 @@ class Dataset:
 
         The same with a function as cut.
 
-        The same for `{"tree", "files"}`, which two literals in braces would otherwise leave ambiguous: they make a
-        std::string too, of two iterators.
+        The same for `{"tree", "files"}`, which would otherwise be ambiguous: two literals in braces also make a
+        std::string, from two iterators.
 
         Adds events from memory.
 
             data.Add(CladTorch::FloatView(numbers).Reshape(data.Width()), CladTorch::FloatView(labels));
         In Python arrays, data frames of pandas and dictionaries of arrays are given as sources: `data.Add(frame, "label")`.
-        features: [N, F], the numbers of an event in the order of the columns: see Lengths().
+        features: [N, F], the features of each event in the order of the columns: see Lengths().
         labels: [N], or [N, T] for several targets.
-        weights: [N]; empty: 1. Throws for a dataset with SetWeight(), whose column they do not have, if it is empty.
+        weights: [N]; empty: 1. Throws if it is empty after SetWeight(), as events from memory do not have that
+               column.
         targets: Names of the T labels. Empty: none for one label, "target 1", "target 2", ... for several.
 
         Adds the events of another dataset, with their labels and weights. It must have the same columns and targets.
@@ -339,7 +340,7 @@ class Dataset:
         ROOT's reader returns values of the basket before, while the fast reader returns the right ones. Print() names
         such columns.
 
-        What ROOT's data frame does not read reliably is refused with its name: lists in the objects of a collection
+        Columns that ROOT's data frame does not read reliably are refused by name: lists in the objects of a collection
         (`tracks.fHits` of a `std::vector` or `TClonesArray`), members of their members in a `TClonesArray`, arrays with
         a count whose baskets omit the offsets, entries after an empty basket (where ROOT would read them), and names
         that several branches share.
@@ -348,17 +349,17 @@ class Dataset:
         """
         ...
     def SetSharding(self, sharding: ESharding) -> Self:
-        """Chooses what this process of an MPI job holds of the sources, before the first one is added.
+        """Chooses which part of the sources this process of an MPI job holds. Call it before the first Add.
 
             CladTorch::Dataset data({"jet1_pt", "m_bb"});
             data.SetSharding(CladTorch::kSharded).Add("events", "run*.root", CladTorch::Label("is_signal"));
             options.fParallel = CladTorch::kMpi; // the fit takes the events of all processes
 
-        With kSharded and kOwnShard the memory of all nodes holds the data together. A fit with kMpi trains on the same batches as
-        one of the whole dataset, whatever the number of processes: of each batch a process computes those events that it holds.
-        All processes must add the same number of sources. With kSharded all of them must add the same ones, of the kinds that
-        Stream::Add takes, or numbers from memory, of which each process then takes its share. Rows(), Features(), Split(), Evaluate()
-        and Predict() are about what this process holds. Balance() is refused.
+        With kSharded and kOwnShard the data are spread over the memory of all nodes. A fit with kMpi trains on the same
+        batches as a fit to the whole dataset, whatever the number of processes: each process computes those events of a
+        batch that it holds. All processes must add the same number of sources. With kSharded they must add the same
+        sources, of the kinds that Stream::Add takes, or data from memory, and each process keeps its share. Rows(),
+        Features(), Split(), Evaluate() and Predict() refer to the events of this process. Balance() is refused.
         """
         ...
     def SetWeight(self, column: _Path) -> Self:
@@ -378,7 +379,7 @@ class Dataset:
         """Names of the label columns, T; empty if labels are numbers, or come from columns of different names."""
         ...
     def Weight(self) -> str:
-        """The event weight of sources that are added later, as SetWeight() was given it; "": 1."""
+        """The event weight of sources that are added later, as given to SetWeight(); "": 1."""
         ...
     def Weights(self) -> View:
         """[N], 1 where no weight column was set."""
@@ -413,13 +414,14 @@ class Ensemble:
         """
         ...
     def Evaluate(self, data: Dataset) -> Evaluation:
-        """Of the mean prediction."""
+        """The evaluation of the mean prediction."""
         ...
     def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> Sequence[History]:
         """Trains all members, several at once on the threads (FitOptions::fThreads), and returns their histories. Member i
         shuffles the events with the seed fSeed + i, counted from 0; all have the same validation events. Members are trained
-        one after the other where LibTorch runs them. The result does not depend on the number of threads. Without fCheckpoint,
-        fLive and fCallback, which belong to one fit. On an error or Ctrl-C all members stay as they were.
+        one after the other where LibTorch runs them. The result does not depend on the number of threads. Throws if
+        fCheckpoint, fLive or fCallback is set, as they belong to one fit. On an error or Ctrl-C all members stay as they
+        were.
         """
         ...
     @staticmethod
@@ -432,8 +434,9 @@ class Ensemble:
     def Members(self) -> Sequence[Model]: ...
     @overload
     def Predict(self, data: Dataset) -> NDArray[np.float32]:
-        """[N, C] row-major: the mean of the members' predictions. Of members that were trained with kGaussian the mean and the standard
-        deviation of the mixture of their normal distributions: the variance is the mean of theirs plus that of their means.
+        """[N, C] row-major: the mean of the members' predictions. For members trained with kGaussian, the mean and the
+        standard deviation of the mixture of their normal distributions: the variance is the mean of theirs plus that of
+        their means.
         """
         ...
     @overload
@@ -452,8 +455,8 @@ class Ensemble:
     def Size(self) -> int: ...
     @overload
     def Spread(self, data: Dataset) -> Sequence[float]:
-        """[N, C] row-major: the standard deviation of the members' predictions, whose variance divides by their number less one (as
-        `np.std(..., ddof=1)`); 0 for one member.
+        """[N, C] row-major: the standard deviation of the members' predictions, with the variance divided by their number
+        minus one (as `np.std(..., ddof=1)`); 0 for one member.
         """
         ...
     @overload
@@ -469,7 +472,7 @@ class Ensemble:
     def __init__(self, other: Ensemble) -> None: ...
 
 class Epoch:
-    """What a callback is told after an epoch of a fit.
+    """The argument of a callback, after an epoch of a fit.
 
     fNumber = 0: from 1 on
     fEpochs = 0: of the fit, if nothing ends it early
@@ -495,7 +498,7 @@ class Error(Exception):
     ...
 
 class Evaluation:
-    """Predictions of N events beside their labels and weights, and what follows from them.
+    """Predictions of N events with their labels and weights, and the figures and plots derived from them.
 
         auto evaluation = model.Evaluate(test);
         evaluation.Print();
@@ -505,15 +508,15 @@ class Evaluation:
     There are three kinds: classifiers with one output (labels over 0.5 are signal), classifiers of C > 1 classes, and
     regressions of C targets. A classifier of C classes is judged one class against the rest: `output` chooses the class,
     and is 0 otherwise; of a regression it chooses the target. A method that has no meaning for the kind at hand throws
-    CladTorch::Error, as all methods do for wrong arguments. All figures take event weights; negative ones too where
-    sums stay positive.
+    CladTorch::Error, as all methods do for wrong arguments. All figures take event weights, also negative ones as long
+    as the sums stay positive.
 
     Graphs and histograms belong to the caller and to no directory; canvases belong to ROOT and own what is drawn on them.
     Graphs are thinned out: neighbouring points differ by at most about 1 % of their distance from 0 or 1.
     """
     def Accuracy(self, cut: float = ...) -> float:
-        """Share of events that are decided rightly: for one output an event with a score of at least `cut` is signal; of several
-        classes that with the largest score is chosen, and `cut` does not count.
+        """Share of events that are classified correctly. With one output, an event with a score of at least `cut` is
+        signal; with several classes, the one with the largest score is chosen and `cut` is ignored.
         """
         ...
     def Auc(self, output: int = ...) -> float:
@@ -538,13 +541,15 @@ class Evaluation:
         """
         ...
     def CalibrationError(self, bins: int = ..., output: int = ...) -> float:
-        """The mean of |share of signal - predicted probability| over these bins (expected calibration error)."""
+        """The mean of |share of signal - predicted probability| over the bins of Calibration() (expected calibration
+        error).
+        """
         ...
     @staticmethod
     def Classifier(scores: ArrayLike, labels: ArrayLike, weights: ArrayLike = ..., outputs: int = ...) -> Evaluation:
-        """Of a classifier.
-        scores: [N], or [N, `outputs`] row-major. Any numbers, more for signal; probabilities where they are calibrated.
-        labels: [N]: 0 to 1 for one output, else whole numbers of classes from 0 on.
+        """The evaluation of a classifier.
+        scores: [N], or [N, `outputs`] row-major. Any values, larger for signal; probabilities for the calibration.
+        labels: [N]: 0 to 1 for one output, else class numbers from 0 on.
         weights: [N]; empty: 1.
         """
         ...
@@ -575,10 +580,11 @@ class Evaluation:
     def DrawSignificance(self, signal: float = ..., background: float = ..., backgroundError: float = ..., kind: ESignificance = ..., output: int = ...) -> Any: ...
     def Efficiency(self, against: ArrayLike, edges: ArrayLike, falseAlarm: float, output: int = ...) -> Any:
         """Share of the signal that passes a cut (y) against another quantity of the events (x), such as a signal's strength, with
-        Wilson's intervals of one standard deviation. At most the share `falseAlarm` of the background passes. The uncertainty of
-        that cut is not in the intervals: have many times 1 / `falseAlarm` background events. Draw it with "P".
-        against: [N]; what it is for the background does not count.
-        edges: Of the bins, rising; a bin contains its lower edge. Bins without signal have no point.
+        Wilson's intervals of one standard deviation. At most the share `falseAlarm` of the background passes. The
+        intervals leave out the uncertainty of that cut: use many times 1 / `falseAlarm` background events. Draw it with
+        "P".
+        against: [N]; the values of background events are ignored.
+        edges: Edges of the bins, rising; a bin contains its lower edge. Bins without signal have no point.
         """
         ...
     def Events(self) -> int:
@@ -591,11 +597,11 @@ class Evaluation:
         """The same for the background."""
         ...
     def Labels(self) -> Sequence[float]:
-        """[N]; of a regression [N, C] row-major"""
+        """[N]; for a regression [N, C] row-major"""
         ...
     def LogLikelihood(self) -> float:
-        """Mean over the events of the logarithm of the density that the predicted normal distributions have at the truth, summed over
-        the targets; more is better.
+        """Mean over the events of the logarithm of the predicted normal density at the truth, summed over the targets;
+        higher is better.
         """
         ...
     def Outputs(self) -> int:
@@ -631,9 +637,9 @@ class Evaluation:
         ...
     @staticmethod
     def Regression(predictions: ArrayLike, truth: ArrayLike, weights: ArrayLike = ..., targets: int = ..., sigmas: ArrayLike = ...) -> Evaluation:
-        """Of a regression.
+        """The evaluation of a regression.
         predictions, truth: [N, `targets`] row-major.
-        sigmas: [N, `targets`]: standard deviations that were predicted, for Pulls(); empty: there are none.
+        sigmas: [N, `targets`]: predicted standard deviations, for Pulls(); empty: there are none.
         """
         ...
     def Rejection(self, output: int = ...) -> Any:
@@ -664,14 +670,14 @@ class Evaluation:
         """Scores of signal (first) and of the rest (second), weighted, each normalised to 1."""
         ...
     def Sigmas(self) -> Sequence[float]:
-        """[N, C] row-major: the standard deviations that a model predicts which was trained with kGaussian; empty for others"""
+        """[N, C] row-major: the standard deviations predicted by a model that was trained with kGaussian; empty for others"""
         ...
     def Significance(self, signal: float = ..., background: float = ..., backgroundError: float = ..., kind: ESignificance = ..., output: int = ...) -> Any:
         """Significance (y) against the cut on the score (x); arguments as for BestCut(), which is in the title."""
         ...
     def Temperature(self) -> float:
-        """The number by which logits are to be divided for the least cross-entropy (Guo et al., ICML 2017); above 1 for a model
-        that is too certain. For a classifier of a model; throws for scores of one's own.
+        """The number that minimises the cross-entropy when logits are divided by it (Guo et al., ICML 2017); above 1 for a
+        model that is too certain. Needs the logits of a model; throws for scores that were passed to Classifier().
         """
         ...
     def Weights(self) -> Sequence[float]:
@@ -709,39 +715,39 @@ class FitOptions:
     fDecay = 0.1: factor of the learning rate in kStep and kPlateau, in (0, 1]
     fDecayEpochs = 10: see kStep and kPlateau, at least 1
     fWarmUp = 0: Epochs, or a fraction of one, during which the learning rate first rises from 0, in equal parts at each step.
-    fWeightDecay = 0: 0 or more. With kAdam and kSGD the L2 term of the loss; with kAdamW each step multiplies the weights by 1 - learning rate * fWeightDecay, so that useful figures are larger, such as 0.1 to 2.
+    fWeightDecay = 0: 0 or more. With kAdam and kSGD the L2 term of the loss; with kAdamW each step multiplies the weights by 1 - learning rate * fWeightDecay, so useful values are larger, such as 0.1 to 2.
     fL1 = 0: factor of the sum of the absolute values of all parameters, a term of the loss
     fClipNorm = 0: scales gradients down whose Euclidean norm over all parameters is larger; 0: none
     fClipValue = 0: limits each component of the gradient to plus and minus this; 0: none
     fMomentum = 0.9: in [0, 1); kSGD only
     fValidation = 0.2: fraction of the events, in [0, 1), used for the validation loss instead of training
-    fSeed = 1: Of the order of the events, of dropout, and of the split into parts. The weights have a seed of their own (see Mlp).
+    fSeed = 1: Seed of the order of the events, of dropout and of the split into parts. The initial weights have their own (see Mlp).
     fSplitSeed = 0: of the split into parts; 0: fSeed
     fShuffle = true: a new order of the events each epoch
-    fStandardise = true: Standardises the features, and the labels of a regression (but for fLossFunction), to mean 0 and standard deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in its predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of categories, floor and the like) stay as they are. `false`: uses the scalers that the model has; a new model has none.
+    fStandardise = true: Standardises the features, and the labels of a regression (except with fLossFunction), to mean 0 and standard deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in its predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of categories, floor and the like) stay as they are. `false`: uses the scalers that the model has; a new model has none.
     fThreads = 0: 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1 (set 1 where LibTorch runs a network there).
     fDevice = "cpu": or "cuda:0": the GPU of that number
     fOptimiser = kAdam
     fLoss = kAuto
-    fLossFunction: A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are passed without standardisation, and predictions are the outputs, which Evaluate() judges as values of a regression: see fLogits.
-    fLogits = false: The outputs that a loss of your own takes (fLossFunction, or one of LibTorch's operators) are logits: of label 1 for one output, else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports take the model for a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
+    fLossFunction: A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are not standardised, and Predict() returns the outputs, which Evaluate() judges as values of a regression: see fLogits.
+    fLogits = false: The outputs that a loss of your own takes (fLossFunction, or one of LibTorch's operators) are logits: of label 1 for one output, else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports treat the model as a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
     fLabelSmoothing = 0: Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
     fFocus = 2: exponent of kFocal, 0 or more
     fQuantile = 0.5: of kQuantile, in (0, 1)
     fClassWeights: Factors of the weights of events with label 0, 1, ... in the loss of training and validation; empty: 1. fMetrics know only the events' weights. Labels between classes are refused. Dataset::Balance() gives all classes the same weight instead.
     fNegativeWeights = kKeepNegative: fMetrics and Evaluate() take all weights as they are
-    fPatience = 0: Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
-    fMinImprovement = 0: by how much a smaller loss must be smaller to count as an improvement for fPatience
+    fPatience = 0: Ends the fit after this many epochs in a row without a better validation loss; 0: all epochs run. The model gets the parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
+    fMinImprovement = 0: least decrease of the validation loss that counts as an improvement for fPatience
     fKeepBest = false: gives the model the parameters of the best epoch without ending the fit early
-    fCheckpoint: A file that the fit writes to on its way, whole or not at all: after every fCheckpointEpochs epochs, on a dataset also every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with a loss of your own.
+    fCheckpoint: The file for checkpoints, each written whole or not at all: after every fCheckpointEpochs epochs, on a dataset also every fCheckpointMinutes minutes and when Ctrl-C ends the fit. Model::Resume() continues from there. Not with a loss of your own.
     fCheckpointEpochs = 1: at least 1
     fCheckpointMinutes = 0: 0: after epochs only
-    fMetrics: Figures of the validation events after each epoch, for History::Metric() and the progress line. Their functions see the predictions of the parameters as they are then.
+    fMetrics: Figures of the validation events after each epoch, for History::Metric() and the progress line. Functions get the predictions of the parameters after that epoch.
     fCallback
     fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
     fGradient = kClad: where kClad has no kernels autograd runs, and Fit says so
-    fPrecision = kFloat32: kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page training.md. An error where the processor has no AVX512-BF16, on a GPU, where LibTorch's autograd runs, and for a network without such a layer that takes the events or is connected with another one by element-wise functions.
-    fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a Dataset, unless Dataset::SetSharding() says that each holds a part; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not on a GPU, with batch normalisation or LibTorch's autograd.
+    fPrecision = kFloat32: kBF16 rounds the factors of the products in linear layers with more than one output, so that large ones train in less time: see the page training.md. Fit throws if the processor has no AVX512-BF16, on a GPU, where LibTorch's autograd runs, and for a network without such a layer that takes the events or is connected with another one by element-wise functions.
+    fParallel = kOneProcess: kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it, and so does a rank that sends nothing for 10 minutes (or CLADTORCH_MPI_SECONDS). Outside a job it has no effect. Not on a GPU, with batch normalisation or with LibTorch's autograd.
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few seconds.
     """
     fEpochs: int
@@ -949,7 +955,7 @@ class Metric:
         ...
     @overload
     def __init__(self, metric: EMetric) -> None:
-        """What the function throws ends the fit with an error, so let it return NaN where there is no figure.
+        """An exception from the function ends the fit with an error; return NaN if there is no figure.
         name: For History::Metric() and the progress line: printable, without "; ".
         """
         ...
@@ -987,9 +993,9 @@ class Mlp(Model):
         The same with normalisation or dropout. Such an Mlp computes and is saved as a Model of a torch::nn::Sequential: its
         scalers stay those of the first Fit().
 
-        The same with an activation of your own: C++ text that defines `double activation(double x)`, anything before it.
-        Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with difference quotients.
-        It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
+        The same with an activation of your own: C++ text that defines `double activation(double x)`; other code may
+        precede it. Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with
+        difference quotients. It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
         """
         ...
     @overload
@@ -1000,13 +1006,13 @@ class Mlp(Model):
     def __init__(self, other: Mlp) -> None: ...
 
 class MlpOptions:
-    """More about the layers of an Mlp.
+    """Further options of the layers of an Mlp.
 
     fActivation = kReLU: after each layer but the last
     fInit = kUniform: distribution of the initial weights and biases
     fSeed = 1: of the initial weights and biases
     fNormalisation = kNoNormalisation
-    fDropout = 0: Probability, in [0, 1), with which each number behind the activation of a hidden layer is 0 in training (Srivastava et al. 2014).
+    fDropout = 0: Probability, in [0, 1), that a value after the activation of a hidden layer is set to 0 in training (Srivastava et al. 2014).
     """
     fActivation: EActivation
     fInit: EInit
@@ -1024,8 +1030,8 @@ class Model:
         CladTorch::Model model(net, {1, 128});
         model.Fit(windows).Draw();
 
-    N events, F inputs (numbers of an event), C outputs. The outputs are logits for the cross-entropies. Copies are cheap:
-    they share the parameters until one of them changes. All methods throw CladTorch::Error.
+    N events, F inputs (features per event), C outputs. The outputs are logits for the cross-entropies. Copies are
+    cheap: they share the parameters until one of them changes. All methods throw CladTorch::Error.
     """
     def Auc(self, data: Dataset) -> float:
         """Area under the ROC curve of label 1 (over 0.5) against the rest, with event weights; C = 1."""
@@ -1038,12 +1044,12 @@ class Model:
         ...
     def CrossValidate(self, data: Dataset, folds: int = ..., options: FitOptions = ...) -> CrossValidation:
         """k-fold cross-validation: splits the events into `folds` parts of equal size (for a classifier each class evenly), and trains
-        a copy of this model on the events outside of each part; fValidation is the share of those whose loss is watched, again of
-        each class evenly. A copy starts from the parameters that this model had before its first fit, as those of a trained model
-        may know the events that a fold is judged by. Throws for a trained model from a file, whose first parameters nobody knows.
-        Trains several at once on the threads (FitOptions::fThreads), one after the other where LibTorch
-        runs the network. fSplitSeed, or fSeed, decides the folds. This model does not change. Without fCheckpoint, fLive and
-        fCallback, which belong to one fit.
+        a copy of this model on the events outside of each part; fValidation is the share of those events that gives the
+        validation loss, again split evenly by class. Each copy starts from the parameters that this model had before its
+        first fit, because trained parameters may already know the events of a fold. Throws for a trained model from a
+        file, whose initial parameters are unknown. Trains several copies at once on the threads (FitOptions::fThreads),
+        or one after the other if LibTorch runs the network. fSplitSeed, or fSeed, determines the folds. This model does
+        not change. Throws if fCheckpoint, fLive or fCallback is set, as they belong to one fit.
         """
         ...
     def Define(self, frame: _Tree, name: _Path, given: Sequence[str] = ...) -> Any:
@@ -1061,15 +1067,16 @@ class Model:
         """
         ...
     def DefineBatched(self, frame: _Tree, name: _Path) -> Any:
-        """Define() for many events of a tree on one thread: where the fast reader reads all Columns() of the tree's files as they lie,
-        it reads blocks of neighbouring entries ahead, predicts them in batches, and the column has their predictions by the entry's
-        number. Takes a fraction of Define()'s time (performance.md). Filters, ranges and any number of event loops get the bits
-        of Predict(), which are those of Define(). Where a filter passes few events, batches of 64 entries around them are predicted.
+        """Define() for many events of a tree on one thread. If the fast reader reads all Columns() directly from the tree's
+        files, it reads blocks of neighbouring entries ahead and predicts them in batches; the column looks the
+        predictions up by entry number. Takes a fraction of Define()'s time (performance.md). Filters, ranges and any
+        number of event loops get the bits of Predict(), which are those of Define(). Where a filter passes few events,
+        batches of 64 entries around them are predicted.
 
-        Everywhere else it is Define(), and a line on the screen says why: several threads (ROOT::EnableImplicitMT), an entry list,
-        files that are not local, columns that are expressions, lists, defined in the frame or have variations, networks that
-        LibTorch runs. The event loop throws where the tree is no longer what it was when the column was defined: files that have
-        changed, an entry list that was set.
+        Otherwise it falls back to Define() and prints why: several threads (ROOT::EnableImplicitMT), an entry list,
+        files that are not local, columns that are expressions, lists, defined in the frame or have variations, networks
+        that LibTorch runs. The event loop throws if the tree has changed since the column was defined: changed files, or
+        an entry list that was set.
         """
         ...
     def DrawScores(self, data: Dataset, bins: int = ...) -> Any:
@@ -1089,8 +1096,9 @@ class Model:
             float predictions[higgs::kOutputs];
             higgs::predict(features, predictions);  // of one event; predict(N, features, predictions) of N
         The namespace is named after the file: what C++ does not allow in a name becomes `_`, and a name that is taken gets
-        `model_` before it. It computes in float32; sums have another order than those of Predict(), which changes last digits. Safe
-        from several threads. Throws as ExportOnnx(), and for more than 4 million parameters.
+        `model_` before it. It computes in float32 and sums in another order than Predict(), so the last digits may
+        differ. It may be called from several threads at once. Throws like ExportOnnx(), and for more than 4 million
+        parameters.
         gradient: Also writes `higgs::gradient(features, predictions, jacobian)`: the derivatives of the predictions by the features, in
                the units of both, [kOutputs, kInputs] row-major, in one pass forward and one back for each prediction. The derivatives of
                functions are Clad's text. Throws for weights of convolutions and normalisation that are computed from the event.
@@ -1100,8 +1108,8 @@ class Model:
         """Writes what Predict() computes as an ONNX file (opset 17, float32), for other programs: with the scaler of the features,
         that of the targets, and the sigmoid or softmax of a classifier. Written as by Save().
 
-        The graph has the input `features` [events, F], whose numbers are those of Columns() in their order, and the output
-        `predictions` [events, C], for any number of events. Its metadata have the names as JSON, under `columns` and `targets`.
+        The graph has the input `features` [events, F], in the order of Columns(), and the output `predictions` [events,
+        C], for any number of events. Its metadata have the names as JSON, under `columns` and `targets`.
         Parameters have the module's names (`layers.0.weight` of an Mlp). Throws for a network that LibTorch runs, that does not
         take a single event, or that has an operator without a counterpart in ONNX, which the message names.
         """
@@ -1128,26 +1136,29 @@ class Model:
         The same, with the validation loss of the events `validation`, whose columns and targets must be those of `data`. All
         events of `data` are for training, whatever FitOptions::fValidation is.
 
-        The same on events that are read during the training. The scalers and the mean weight are learned on a sample, as
-        many events as the stream's window, spread over all sources; the validation loss is that
-        of as many validation events at most, chosen by their hashes. Ctrl-C ends the training after a window.
+        The same on events that are read during the training. The scalers and the mean weight come from a sample of as
+        many events as the stream's window, spread over all sources. The validation loss uses at most as many validation
+        events, chosen by their hashes. Ctrl-C ends the training after a window.
 
         The same with a dataset for the validation loss, as above.
 
         Fit with a loss of your own, written with LibTorch's operators; needs `#include <CladTorch/Torch.hxx>`.
 
             model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return (z - y).abs().pow(1.5); });
-        With a loss that does not take labels [events, 1] for C > 1 outputs, as `cross_entropy`, labels are class numbers from 0 to C - 1,
-        and it gets them as rows [events, C] of 0 and 1, which LibTorch takes for the probabilities of the classes. Every label is checked:
+        If the loss does not accept labels [events, 1] for C > 1 outputs, as `cross_entropy` does not, labels are class
+        numbers from 0 to C - 1. The loss gets them as one-hot rows [events, C], which LibTorch treats as class
+        probabilities. Every label is checked:
 
             model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return torch::nn::functional::cross_entropy(z, y); });
-        A loss that takes both and with labels [events, 1] treats all outputs alike, as (z * y).sum(1) does, is refused for labels that are
-        class numbers: it is to say which, by y.flatten() or (y.flatten().unsqueeze(1) == torch::arange(C)).to(torch::kFloat).
+        A loss that accepts both forms and treats all outputs alike for labels [events, 1], as (z * y).sum(1) does, is
+        refused for labels that are class numbers. State which form you mean: y.flatten() or (y.flatten().unsqueeze(1) ==
+        torch::arange(C)).to(torch::kFloat).
         loss: Takes outputs [events, C] and labels [events, T] (T = 1, or C targets), also where C or T is 1, and
-               returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
-               as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
-               loss whose operators have no kernels, that mixes events otherwise, or that uses tensors which require a
-               gradient. After such a fit Predict() gives the outputs as they are, or, with FitOptions::fLogits, probabilities.
+               returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are
+               observed like those of a Model and differentiated by Clad; the event weights apply to each event's loss.
+               Throws if the loss has an operator without a kernel, mixes events in any other way, or uses tensors that
+               require a gradient. After such a fit Predict() returns the outputs as they are or, with
+               FitOptions::fLogits, probabilities.
 
         The same on a stream.
         """
@@ -1161,29 +1172,32 @@ class Model:
     @overload
     def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     def Freeze(self, name: _Path) -> None:
-        """The parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or as the module calls them,
-        stay as they are in Fit(), to the bit, whatever the optimiser and the weight decay. Running statistics change. Print() shows
-        what is frozen. Throws where no name begins so, and shows those there are. Copies of the model keep it, files do not: call it
-        again after Load(), and before Resume(). An Mlp whose first or last layer is frozen keeps its scalers.
+        """Freezes the parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or the
+        module's own names: Fit() leaves them unchanged to the bit, whatever the optimiser and the weight decay. Running
+        statistics do change. Print() shows what is frozen. Throws if no name begins so; the message lists the names.
+        Copies of the model stay frozen, but files do not record it: call it again after Load(), and before Resume(). An
+        Mlp whose first or last layer is frozen keeps its scalers.
         """
         ...
     def Functor(self) -> _Functor:
         """A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
-        `frame.Define("score", model.Functor(), {"strain"})`. Gives the bits of Predict(), on any number of threads.
+        `frame.Define("score", model.Functor(), {"strain"})`. Returns the same bits as Predict(), on any number of
+        threads.
 
-        The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`. With a T such as
-        `ROOT::RVecF`, one number for each object of an event, it returns an RVecF with one score for each; it throws where their
-        lengths differ.
+        The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`. With a T such
+        as `ROOT::RVecF`, each argument holds one value for each object of an event, and the result is an RVecF with one
+        score for each object; throws if the lengths differ.
         """
         ...
     @overload
     def Gradient(self, data: Dataset) -> NDArray[np.float32]:
         """[N, C, F] row-major: the derivatives of Logits() by each event's features, in the units of both. `gradient[(n * C + c) * F + f]`
-        is that of output c of event n by feature f; of C = 1, one row of F numbers for each event. By the chain rule, those of a
-        probability p of one logit are p (1 - p) times these. In Python an array [N, F], or [N, C, F].
+        is the derivative of output c by feature f at event n; for C = 1 this is one row of F values per event. By the
+        chain rule, the derivatives of a probability p of one logit are p (1 - p) times these. In Python an array [N, F],
+        or [N, C, F].
 
-        Clad's derivatives compute them, or LibTorch's autograd where that runs the network. Where a function has a kink (ReLU at 0)
-        it is LibTorch's derivative there.
+        Computed with Clad's derivatives, or by LibTorch's autograd if LibTorch runs the network. At a kink (ReLU at 0)
+        the derivative is LibTorch's.
         """
         ...
     @overload
@@ -1196,11 +1210,11 @@ class Model:
         where z is the output of Logits(), dz/dx(n) its derivative by the feature x at event n (Gradient()), w_n the event's weight
         and sigma(x) the weighted standard deviation of x over `data`. The unit of x drops out; the result is in units of z: of the
         logit for a classifier, of the target for a regression, of a log variance for the second half of the outputs of kGaussian.
-        Of an array the terms |dz/dx| sigma(x) of its elements, and of its mask's, are added up. Bins as of Importance(), with the
-        standard error of the mean. Needs no labels, and one pass over the events; unlike Importance() it does not say whether the
-        model's use of a column is right, and a feature of a ReLU's flat side counts as 0.
-        output: Which of the C outputs. Throws where there is none of this number, for a derivative that is not finite, which
-               it names, and where the weights do not sum to more than 0.
+        For an array, the terms |dz/dx| sigma(x) of its elements and of its mask are summed. Bins as in Importance(),
+        with the standard error of the mean. Needs no labels, and one pass over the events; unlike Importance() it does
+        not say whether the model's use of a column is right, and a feature on a ReLU's flat side counts as 0.
+        output: Index of the output, below C. Throws if there is no such output, if a derivative is not finite (the
+               message names it), and if the sum of the weights is not positive.
         """
         ...
     def Importance(self, data: Dataset, repeats: int = ..., seed: int = ...) -> Any:
@@ -1231,14 +1245,15 @@ class Model:
     @staticmethod
     def LoadOnnx(path: _Path, output: _Path = ...) -> Model:
         """Reads the network of an ONNX file (opsets 7 to 28), as PyTorch, Keras and scikit-learn export them. Its weights go on
-        training with Fit(); it predicts, is saved and exported as any other model. `models.md` lists the operators; a file with
-        another one is refused by name.
+        training with Fit(); it predicts, is saved and exported as any other model. `models.md` lists the operators; a
+        file with any other is refused, and the message names it.
 
-        An event is what the file calls its input, [events, ...], whose other dimensions must be numbers; several inputs lie one
-        behind the other. Predict() gives what the file's network computes: a sigmoid of one output or a softmax at its end is
-        taken for that of a classifier, so that Logits() and losses on logits mean what they do elsewhere. Floating-point
-        initialisers become parameters under their names; integers, and what scales the features before the first layer, stay as
-        they are. Tensors in other files are read where these lie in the folder of `path` or below it.
+        The file's input [events, ...] defines an event; its other dimensions must be numbers. The features of several
+        inputs follow one another. Predict() returns what the file's network computes. A final sigmoid of one output, or
+        a final softmax, is treated as that of a classifier, so that Logits() and losses on logits have their usual
+        meaning. Floating-point initialisers become parameters under their names; integers, and constants that scale the
+        features before the first layer, do not train. Tensors in other files are read only if these lie in the folder of
+        `path` or below it.
         output: The output to predict, if the file has several.
         """
         ...
@@ -1246,25 +1261,27 @@ class Model:
     @staticmethod
     def LoadTorchScript(path: _Path, shape: Sequence[int]) -> Model:
         """Reads a network that PyTorch wrote: `torch.jit.script(net).save("net.pt")`, or `torch.jit.trace`, or torch::jit::Module in
-        C++, or `torch.export.save` (`.pt2`), which the file itself tells. It becomes a model as a torch::nn module does: predicted with, fine-tuned by Fit(), saved and exported, with
-        Clad's derivatives where its operators have kernels, else run by LibTorch (Print() says why). Parameters keep PyTorch's names
+        C++, or `torch.export.save` (`.pt2`); the format is recognised from the file. It becomes a model like one of a
+        torch::nn module: it predicts, is fine-tuned by Fit(), saved and exported, with Clad's derivatives where its
+        operators have kernels, else run by LibTorch (Print() says why). Parameters keep PyTorch's names
         and `requires_grad`. Needs neither Python nor LibTorch's headers.
 
             auto model = CladTorch::Model::LoadTorchScript("net.pt", {1, 128});
             auto outputs = model.Predict(windows); // what net.eval() gives
-        Its scalers are 0 and 1, also in fits: features are taken as they are. Predict() gives what `forward` returns in evaluation; after
-        a Fit() with a cross-entropy, or SetOptions() with one as fLoss, it takes that for logits and gives probabilities.
+        Its scalers are 0 and 1, also in fits: features are not standardised. Predict() returns what `forward` returns in
+        evaluation; after a Fit() with a cross-entropy, or SetOptions() with one as fLoss, it treats these outputs as
+        logits and returns probabilities.
 
         A scripted network has both modes: dropout and batch normalisation train as in PyTorch. A traced one keeps the mode in which it
         was traced, and one of torch.export that of evaluation unless it was exported in training.
 
-        A TorchScript file is a program. Checked before LibTorch reads it: all sizes and checksums, and that reading runs
-        nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. LibTorch's
-        operators are not hardened against hostile input: load TorchScript only from sources whose macros you would run, and use
-        LoadWeights() for others.
+        A TorchScript file is a program. Before LibTorch reads it, all sizes and checksums are checked, and that reading
+        it runs no code. Its `forward` does run, with LibTorch's operators alone: those that open files or print are
+        refused by name. LibTorch's operators are not hardened against hostile input: load TorchScript only from sources
+        whose macros you would run, and use LoadWeights() for others.
         shape: Of one event: `forward` takes a tensor [events, shape...] of float32.
-        Throws for other and damaged files, for networks with other parameters than float32 (in PyTorch `net.float()`), and for those
-        that the constructor refuses.
+        Throws for other and damaged files, for networks with parameters that are not float32 (call `net.float()` in
+        PyTorch), and for networks that the constructor refuses.
 
         The same for a network of several tensors, of one shape each: see the constructor.
         """
@@ -1274,15 +1291,17 @@ class Model:
     def LoadTorchScript(path: _Path, shapes: Any) -> Model: ...
     def LoadWeights(self, path: _Path) -> None:
         """Replaces all tensors of the network by those of a safetensors file, from SaveWeights() or another program, or of PyTorch's
-        `torch.save(net.state_dict(), path)`, or of a checkpoint that has such a dictionary (`state_dict`, `model`, ...). It must
-        have every tensor of the network, by name, in its type and shape, but for buffers that do not train, and no other one but
-        `num_batches_tracked`. Frozen parameters and buffers with which the network computes must be equal to its own. Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
-        are. Throws for any other file, and the model stays as it was. No code in the file is run.
+        `torch.save(net.state_dict(), path)`, or of a checkpoint that has such a dictionary (`state_dict`, `model`, ...).
+        The file must have every tensor of the network by name, with its type and shape (buffers that do not train may be
+        missing), and no others except `num_batches_tracked`. Frozen parameters and buffers with which the network
+        computes must equal its own. A file from SaveWeights() also sets scalers, columns and options; a file of another
+        program leaves them as they are. Throws for any other file, and the model stays as it was. No code in the file is
+        run.
         """
         ...
     @overload
     def Logits(self, data: Dataset) -> NDArray[np.float32]:
-        """[N, C] row-major: what the last layer gives; after a regression the values that Predict() gives, after kGaussian
+        """[N, C] row-major: the outputs of the last layer; after a regression the values of Predict(), after kGaussian with
         the logarithms of the variances in place of standard deviations. Rank by these at low false-alarm rates, where
         probabilities saturate.
         """
@@ -1313,9 +1332,9 @@ class Model:
     @overload
     def Predict(self, data: Dataset) -> NDArray[np.float32]:
         """[N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression; after
-        kGaussian the means of the C / 2 targets and then their standard deviations. Warns once of a model where the mean of a column, of ten
-        events at least, is more than three of the training's standard deviations away from the training's, as WriteScores() and
-        DefineBatched() do: other units, for example.
+        kGaussian the means of the C / 2 targets and then their standard deviations. Like WriteScores() and
+        DefineBatched(), warns once per model if the mean of a column, over at least ten events, differs from that of the
+        training by more than three of the training's standard deviations, for example because of other units.
         """
         ...
     @overload
@@ -1326,25 +1345,27 @@ class Model:
     @overload
     def Report(self, path: _Path, test: Dataset) -> None:
         """Writes a PDF file: the model, its figures and plots on `test`, the importance of its columns by permutation and by gradients,
-        and their correlations. With the training events it also shows the test for overtraining. Written as by Save(), once it is whole.
+        and their correlations. With the training events it also shows the test for overtraining. As with Save(), the
+        file appears once it is whole.
         """
         ...
     @overload
     def Report(self, path: _Path, test: Dataset, training: Dataset) -> None: ...
     @overload
     def Resume(self, data: Dataset, path: _Path, options: FitOptions = ...) -> History:
-        """Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
-        of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
-        one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Where the fit
-        had ended, the model gets what it gave, and no epoch runs. Throws for a damaged file, another network and other data. No
-        code from the file is run.
-        options: Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
-               functions. Throws for others than those of the checkpoint; one with its default value counts as not given: a fit with
-               fVerbose = 0 stays quiet unless 2 is given. fThreads, fLive and fCallback are not in the checkpoint: give them again.
+        """Continues a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the
+        same layers as the trained one; its parameters come from the file. The data, and the validation dataset if that
+        fit had one, must be the same. On the CPU, model and history then have the same bits as if the fit had never
+        stopped. If the fit had already ended, the model gets its result and no epoch runs. Throws for a damaged file,
+        another network and other data. No code from the file is run.
+        options: Only options that do not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if
+               they have functions. Throws if any other option differs from the checkpoint's. An option with its default
+               value counts as not given: a fit with fVerbose = 0 stays quiet unless 2 is given. fThreads, fLive and
+               fCallback are not in the checkpoint: give them again.
 
-        With a dataset for the validation loss.
+        The same with a dataset for the validation loss.
 
-        Of a fit to a stream.
+        The same for a fit to a stream.
         """
         ...
     @overload
@@ -1367,17 +1388,17 @@ class Model:
         or a read-only file, and if the predictions of an Mlp or the parameters of a module are not finite. A leading `~` is
         the home folder.
 
-        The file of a model of a module holds its operators, with the parameters under the module's own names
-        (`0.weight`), where every reader of safetensors finds them. Throws for a network that LibTorch runs, because an
-        operator has no kernel: torch::save writes the parameters of its module.
+        For a model of a module the file holds its operators, with the parameters under the module's own names
+        (`0.weight`), where every reader of safetensors finds them. Throws if LibTorch runs the network because an
+        operator has no kernel: use torch::save to write the parameters of its module.
         """
         ...
     def SaveWeights(self, path: _Path) -> None:
         """Writes all tensors of the network as a safetensors file with the names of PyTorch's `state_dict` (`layers.0.weight`
         [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads and `load_state_dict` takes: parameters and running
         statistics, of a torch::nn module or TorchScript network also frozen and unused parameters, all buffers, and tied ones under each
-        name. Scalers, columns and options are metadata. Written as by Save(). Throws for numbers that are not finite, and for a
-        function that LibTorch runs, whose tensors have no names.
+        name. Scalers, columns and options are metadata. Written as by Save(). Throws for values that are not finite, and
+        for a function that LibTorch runs, whose tensors have no names.
         """
         ...
     def Scaler(self) -> _Scaler:
@@ -1408,7 +1429,9 @@ class Model:
         """
         ...
     def SetScaler(self, mean: ArrayLike, deviation: ArrayLike) -> None:
-        """Throws unless there are F of each, finite, with positive deviations; none of each: no scaler. The parameters stay."""
+        """Sets the scaler of the features: F finite means and F finite, positive deviations, or two empty lists for no
+        scaler; throws otherwise. The parameters do not change.
+        """
         ...
     def SetTargetScaler(self, mean: ArrayLike, deviation: ArrayLike) -> None:
         """The same for the targets; throws for a classifier."""
@@ -1417,17 +1440,20 @@ class Model:
         """The scaler of the targets of a regression, undone on the outputs; empty: outputs are not rescaled."""
         ...
     def Targets(self) -> Sequence[str]:
-        """Label columns of that dataset, in a regression one for each output (for two after kGaussian); empty if its labels were numbers."""
+        """Label columns of that dataset; in a regression one for each output (for each two after kGaussian). Empty if its
+        labels were numbers.
+        """
         ...
     def Unfreeze(self, name: _Path = ...) -> None:
-        """They train again; "": all."""
+        """Lets these parameters train again; "": all."""
         ...
     def WriteScores(self, source: Source | _Tree | tuple[str, Files | _Path | Sequence[_Path]], path: _Path, column: _Path = ..., tree: _Path = ...) -> None:
-        """Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the file `path`, which it replaces, as a tree that
-        is a friend: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes blocks of entries, with the memory of one
-        block and, where the fast reader supports the columns, many times faster than Define().
+        """Predicts every entry of a tree, chain or RNTuple of any size and writes the scores as a friend tree to the file
+        `path`, which it replaces: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes in blocks of
+        entries, so it needs the memory of one block, and is many times faster than Define() where the fast reader
+        supports the columns.
         source: Without cuts: a friend needs a score for every entry.
-        column: Its name: a float for C = 1, else an array of C floats.
+        column: Name of the score column: a float for C = 1, else an array of C floats.
         tree: Name of the written tree.
         The file appears whole or not at all; see WriteFriend(). The columns of a model from a file may be expressions, which are
         code: they run only after `model.SetColumns(model.Columns())`.
@@ -1435,9 +1461,9 @@ class Model:
         ...
     def __init__(self, other: Model) -> None:
         """Observes a module or a function of one tensor, as CladTorch::Compile does, in training and in evaluation. Clad's
-        derivatives of its operators train it on the CPU. LibTorch itself runs a network whose operators have no kernels, or
-        which does more than call operators, and fits with `FitOptions::fGradient = kAutograd`: Print() and the first line of
-        Fit() say which of the two runs, and why. Needs `#include <CladTorch/Torch.hxx>`.
+        derivatives of its operators train it on the CPU. LibTorch itself runs a network that has operators without
+        kernels or does more than call operators, and fits with `FitOptions::fGradient = kAutograd`. Print() and the
+        first line of Fit() say which of the two runs, and why. Needs `#include <CladTorch/Torch.hxx>`.
 
         The parameters that the function uses, and the running statistics that it changes, become views of the model's
         memory: after Fit() or SetParameters() the module has the new values, without a copy, and changes in place (by an
@@ -1445,16 +1471,16 @@ class Model:
         set_data), or if a tensor that does not train was changed: make a new one then. If several copies of a model
         exist, the module has the parameters of the one that changed last. Functors and columns of Define() keep their own.
 
-        The scalers stay those of the first Fit(), as the parameters of a module cannot be transformed to others.
-        FitOptions::fSeed determines what dropout draws: with Clad's derivatives for any number of threads, on LibTorch by its
-        own generator, which is put back. If one event is left after the last whole batch and the module does not take a single
-        event (batch normalisation), it joins that batch.
+        The scalers stay those of the first Fit(), because the parameters of a module cannot be transformed to match new
+        ones. FitOptions::fSeed determines what dropout draws: with Clad's derivatives the same for any number of
+        threads, on LibTorch from its own generator, whose state is restored. If one event is left after the last whole
+        batch and the module does not accept a single event (batch normalisation), that event joins the last batch.
         function: A module of torch::nn (`torch::nn::Sequential net`, or a std::shared_ptr of a class derived from
-               torch::nn::Module; train() and eval() are switched), or a function. It takes a tensor [events, shape...] of
-               float32 and returns [events, C] or [events], by the same operators for any number of events, from
-               parameters of type float32 on the CPU. Throws for a network that mixes the events of a batch in evaluation,
-               where each event is predicted by itself, and names the operator; for one that draws random numbers there, and
-               for one without parameters to train.
+               torch::nn::Module; train() and eval() are switched), or a function. It takes a float32 tensor [events,
+               shape...] and returns [events, C] or [events], with the same operators for any number of events and with
+               float32 parameters on the CPU. Throws for a network that mixes the events of a batch in evaluation, where
+               each event is predicted by itself (the message names the operator), for one that draws random numbers in
+               evaluation, and for one without parameters to train.
         shape: Of one event; its product is F, the width of the datasets.
 
         The same for a function of several tensors, or a std::vector of them: [events, shape...] for each of `shapes`. The
@@ -1464,13 +1490,13 @@ class Model:
             torch::Tensor forward(torch::Tensor particles, torch::Tensor mask, torch::Tensor met);
             CladTorch::Model model(forward, {{30, 8}, {30, 8}, {1}});
 
-        Masks are standardised like all columns, and one that is the same for all events becomes 0: set
+        Masks are standardised like all columns, and a mask that is constant over all events becomes 0: set
         FitOptions::fStandardise = false for a network that takes masks.
         """
         ...
 
 class RandomSearch:
-    """Fits with networks and options drawn at random, of which it finds the best (Bergstra and Bengio, JMLR 13 (2012) 281).
+    """Fits with networks and options drawn at random, to find the best (Bergstra and Bengio, JMLR 13 (2012) 281).
 
         CladTorch::RandomSearch tuning({CladTorch::Mlp({28, 64, 1}), CladTorch::Mlp({28, 128, 128, 1})});
         tuning.LogUniform("fLearningRate", 1e-4, 1e-1).Choice("fBatchSize", {64, 256, 1024});
@@ -1478,14 +1504,15 @@ class RandomSearch:
         tuning.Print();
         auto model = tuning.BestModel();
 
-    Trial number i depends on FitOptions::fSeed and i alone, not on the number of threads nor of trials. All trials are judged by the
-    same validation events, or the same folds. Where all options have a choice of values and no range, no combination is tried twice.
+    Trial number i depends on FitOptions::fSeed and i alone, not on the number of threads or trials. All trials are
+    judged by the same validation events, or the same folds. If all options have a choice of values and none has a
+    range, no combination is tried twice.
     """
     def BestModel(self) -> Model:
-        """The model of that trial; of folds one that was fitted to all events with its options."""
+        """The model of that trial; with folds, a model fitted to all events with its options."""
         ...
     def BestTrial(self) -> Trial:
-        """The one with the best score. Throws where none has one."""
+        """The trial with the best score. Throws if no trial has a score."""
         ...
     def Choice(self, option: _Path, values: ArrayLike) -> Self:
         """Draws it from `values`: numbers, enumerators, or 0 and 1 for `false` and `true`."""
@@ -1497,35 +1524,38 @@ class RandomSearch:
         """
         ...
     def LogUniform(self, option: _Path, low: float, high: float) -> Self:
-        """The same by the logarithm: as often from 1e-4 to 1e-3 as from 1e-3 to 1e-2."""
+        """The same, uniform in the logarithm: as often from 1e-4 to 1e-3 as from 1e-3 to 1e-2."""
         ...
     def Print(self, most: int = ...) -> None:
-        """The best trials with their options, at most `most`."""
+        """Prints the best trials with their options, at most `most`."""
         ...
     def Run(self, data: Dataset, trials: int = ..., options: FitOptions = ..., folds: int = ...) -> None:
-        """Runs `trials` more fits to `data`, several at once on the threads (FitOptions::fThreads), one after the other where LibTorch runs
-        a network or fMetrics has functions. The models begin with the parameters that they had before their first fit, and do not
-        change. A fit that fails, for example because its loss diverges, has no score and says why. At Ctrl-C the trials that have ended
-        stay. A further Run() goes on, with the same events, folds, fValidation and seeds. Throws where no trial has a score; Trials() says why.
+        """Runs `trials` more fits to `data`, several at once on the threads (FitOptions::fThreads), or one after the other
+        if LibTorch runs a network or fMetrics has functions. The fits start from the parameters that the models had
+        before their first fit; the models do not change. A fit that fails, for example because its loss diverges, has no
+        score and says why. Ctrl-C keeps the finished trials. A further Run() continues, with the same events, folds,
+        fValidation and seeds. Throws if no trial has a score; Trials() says why.
 
-        options: Options that are not drawn. The score is the first of fMetrics, and without one the AUC, of several classes the accuracy,
-               of a regression the RMSE, after kGaussian the logarithm of the likelihood; kQuantile and losses of your own need a
-               metric. Lower is better for the RMSE, higher for every other metric. fSplitSeed, or fSeed, decides on the events that judge. Without
-               fCheckpoint, fLive and fCallback, which belong to one fit.
-        folds: 0: the score is that of the validation events (fValidation) for the parameters that the fit keeps. From 2 on: the mean
-               over so many folds, each judged by a model that was trained on the others (see Model::CrossValidate()).
+        options: Options that are not drawn. The score is the first of fMetrics. Without fMetrics it is the AUC,
+               the accuracy for several classes, the RMSE for a regression, or the log likelihood after kGaussian;
+               kQuantile and losses of your own need a metric. Lower is better for the RMSE, higher for every other
+               metric. fSplitSeed, or fSeed, determines the events that judge. Throws if fCheckpoint, fLive or fCallback
+               is set, as they belong to one fit.
+        folds: 0: the score is that of the validation events (fValidation) for the parameters that the fit keeps. 2
+               or more: the mean over as many folds, each judged by a model that was trained on the others (see
+               Model::CrossValidate()).
         """
         ...
     def Table(self) -> Any:
-        """One row a trial: `trial`, `model`, `score`, `score_error`, `loss`, `epochs`, `seconds` and the options that were drawn, as numbers
-        (`double`). Draw() shows the score against an option, Snapshot() writes a tree.
+        """One row per trial: `trial`, `model`, `score`, `score_error`, `loss`, `epochs`, `seconds` and the options that
+        were drawn, as numbers (`double`). Draw() shows the score against an option, Snapshot() writes a tree.
         """
         ...
     def Trials(self) -> Sequence[Trial]:
-        """In the order of their numbers."""
+        """All trials, in the order of their numbers."""
         ...
     def Uniform(self, option: _Path, low: float, high: float) -> Self:
-        """Draws the member `option` of FitOptions evenly from `low` to `high`; an integer from all between, with both."""
+        """Draws the member `option` of FitOptions uniformly from `low` to `high`, both included for an integer."""
         ...
     @overload
     def __init__(self, model: Model) -> None:
@@ -1619,8 +1649,8 @@ class Stream:
 
         The same with a function as cut.
 
-        The same for `{"tree", "files"}`, which two literals in braces would otherwise leave ambiguous: they make a
-        std::string too, of two iterators.
+        The same for `{"tree", "files"}`, which would otherwise be ambiguous: two literals in braces also make a
+        std::string, from two iterators.
         """
         ...
     @overload
@@ -1662,14 +1692,14 @@ class Stream:
     def __init__(self, other: _Stream) -> None: ...
 
 class Trial:
-    """What a RandomSearch tried, and what came of it.
+    """One trial of a RandomSearch and its result.
 
     fNumber = 0: from 0 on
-    fModel = 0: which of the models it began with, from 0 on
-    fOptions: with what was drawn
-    fScore = 0: the metric; of folds their mean; NaN where the fit failed
-    fScoreError = 0: of folds the standard error of the mean, from a variance that divides by folds - 1; else NaN
-    fLoss = 0: the validation loss of the parameters that were kept; of folds the mean
+    fModel = 0: index of the model that it started from
+    fOptions: the options of the fit, drawn ones included
+    fScore = 0: the metric, or its mean over the folds; NaN if the fit failed
+    fScoreError = 0: standard error of the mean over the folds (variance divided by folds - 1); else NaN
+    fLoss = 0: validation loss of the kept parameters, or its mean over the folds
     fEpochs = 0: epochs run, summed over the folds
     fSeconds = 0: training time in s, summed over the folds
     fError: why there is no score
@@ -1693,13 +1723,13 @@ class View:
     [rows, columns], without a copy.
 
     The view shares ownership of the memory: the numbers stay valid and unchanged for as long as it lives, whatever
-    happens to the dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's:
+    happens to the dataset or model that it came from. In Python it supports NumPy's array interface and DLPack:
     `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` make no copy, indexing works as for NumPy's
     arrays, and `FloatView(array)` makes a view of an array of one or two dimensions. Integers that T cannot hold are
     refused.
     """
     def Columns(self) -> int:
-        """Numbers per row; 1 for a list."""
+        """Elements per row; 1 for a list."""
         ...
     def Rank(self) -> int:
         """1 for a list, 2 for a matrix."""
@@ -1716,7 +1746,7 @@ class View:
         ...
     @overload
     def __init__(self) -> None:
-        """A view of `columns` numbers per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive. Throws
+        """A view of `columns` elements per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive. Throws
         CladTorch::Error for a null pointer with rows.
 
         An empty view.
@@ -1744,17 +1774,17 @@ _Scaler = Scaler
 _Stream = Stream
 
 def Auc(scores: ArrayLike, labels: ArrayLike, weights: ArrayLike = ...) -> float:
-    """Area under the ROC curve of any scores, without an Evaluation of one's own; the arguments are those of
+    """Area under the ROC curve of scores of any origin, without making an Evaluation; the arguments are those of
     Evaluation::Classifier(), for one output.
     """
     ...
 
 def Rank() -> int:
-    """This process among those of the MPI job, from 0 on; 0 outside of one. Macros print and save where it is 0."""
+    """Number of this process in the MPI job, from 0 on; 0 outside a job. Macros should print and save only on rank 0."""
     ...
 
 def Ranks() -> int:
-    """Processes of the MPI job; 1 outside of one."""
+    """Number of processes in the MPI job; 1 outside a job."""
     ...
 
 def ToFrame(columns: Mapping[str, ArrayLike]) -> Any:
@@ -1821,7 +1851,7 @@ class Signal:
     def AucBound(snr: float, phase: Signal.EPhase) -> float:
         """Largest area under the ROC curve that any test of a signal of known shape and arrival time can have (Neyman and
         Pearson 1933): Phi(rho/sqrt(2)), or 1 - exp(-rho^2/4)/2 at unknown phase.
-        snr: rho, of [0, 100].
+        snr: rho, in [0, 100].
         """
         ...
 
@@ -1836,7 +1866,7 @@ class Signal:
     def BayesStatistic(series: ArrayLike, snr: float) -> float:
         """Logarithm of the mean of I0(rho z) exp(-rho^2/2) over `series`, the SNRs z at all arrival times and of all templates
         that are possible: the best statistic for a signal of optimal SNR rho at unknown phase, arrival and template.
-        snr: rho, of [0, 100].
+        snr: rho, in [0, 100].
         """
         ...
 
@@ -1850,7 +1880,7 @@ class Signal:
 
     @staticmethod
     def BinaryStrain(binary: Signal.Binary, approximant: Signal.EApproximant, samples: int, rate: float, coalescence: float) -> Sequence[float]:
-        """[samples], the strain of the plus polarisation. Of a waveform that is longer, the window holds the end. The spectrum
+        """[samples], the strain of the plus polarisation. If the waveform is longer, the window holds its end. The spectrum
         rises from 0 over the tenth below the start frequency.
         coalescence: Time of coalescence in s after the first sample.
         """
@@ -1880,7 +1910,7 @@ class Signal:
 
     @staticmethod
     def DetectorNoise(detector: _Path, psd: ArrayLike, rate: float, seed: int) -> Sequence[float]:
-        """Noise() of one detector: of the same seed, that of another detector is independent."""
+        """Noise() of one detector. The noise of another detector with the same seed is independent."""
         ...
 
     @staticmethod
@@ -1890,9 +1920,9 @@ class Signal:
 
     @staticmethod
     def DrawResponses(detectors: Sequence[str], count: int, seed: int = ...) -> Sequence[Signal.Response]:
-        """[count], sources uniform over the sky, the orientation of the orbit and its phase. The squares of a source's amplitudes sum to 1: of
-        equal noise, scale each detector's wave to the network SNR times |a|. The same seed gives the same sources, and more begin with
-        those of fewer.
+        """[count], sources uniform over the sky, the orientation of the orbit and its phase. The squares of a source's
+        amplitudes sum to 1: with equal noise, scale each detector's wave to the network SNR times |a|. The same seed gives
+        the same sources; a longer list begins with the shorter one.
         detectors: Names, as {"H1", "L1"}.
         """
         ...
@@ -1909,7 +1939,8 @@ class Signal:
         """The largest of each cluster of scores above `threshold`, in order of time. Scores belong to one cluster as long as no more than
         `gap` lies between two above the threshold.
         scores: Of one output, as NetworkFilter::Scores() gives them.
-        start: Time of the first score, in s: that of its window plus where in it signals were when the network was trained.
+        start: Time of the first score, in s: the start of its window plus the place of the signals in the training
+               windows.
         step: Between two scores, in s.
         """
         ...
@@ -1921,14 +1952,14 @@ class Signal:
 
     @staticmethod
     def NetworkSnr(snrs: ArrayLike) -> float:
-        """SNR of several detectors together, the root of the sum of the squares."""
+        """SNR of several detectors together: the root of the sum of the squares."""
         ...
 
     @staticmethod
     def Noise(psd: ArrayLike, rate: float, seed: int) -> Sequence[float]:
         """[n], Gaussian noise of the density `psd` ([n/2 + 1]) with period n; the same seed gives the same bits. For windows
-        that must not be periodic, cut them from a much longer series. For several detectors use DetectorNoise(): series of the same
-        seed are the same.
+        that must not be periodic, cut them from a much longer series. For several detectors use DetectorNoise(), because
+        the same seed gives the same series.
         """
         ...
 
@@ -1946,8 +1977,9 @@ class Signal:
 
     @staticmethod
     def Project(plus: ArrayLike, cross: ArrayLike, rate: float, detector: _Path, rightAscension: float, declination: float, polarisation: float, gps: float) -> Sequence[float]:
-        """[n], what the detector measures of a wave with the polarisations `plus` and `cross` ([n]) at the centre of the Earth: with its
-        antenna pattern and its delay. The series is taken as periodic; its mean and its highest frequency, rate / 2, are taken out.
+        """[n], the strain of the detector for a wave with the polarisations `plus` and `cross` ([n]) at the centre of the
+        Earth, with its antenna pattern and its delay. The series is taken as periodic; its mean and its highest frequency,
+        rate / 2, are removed.
         """
         ...
 
@@ -1966,8 +1998,8 @@ class Signal:
 
     @staticmethod
     def ReadHdf5(file: _Path, dataset: _Path) -> Sequence[float]:
-        """The numbers of a dataset of any HDF5 file, row-major; `dataset` is its name with its groups, as in "meta/psd". Throws
-        for other numbers than float32 and float64.
+        """The elements of a dataset of any HDF5 file, row-major; `dataset` is its name with its groups, as in "meta/psd".
+        Throws for types other than float32 and float64.
         """
         ...
 
@@ -1978,8 +2010,8 @@ class Signal:
 
             auto h1 = Signal::ReadStrain("H-H1_LOSC_4_V2-1126259446-32.hdf5");
             auto psd = Signal::Welch(h1.fValues, 4 * h1.fRate, h1.fRate);
-        required: Bits of quality and injections that a good second has, all its samples being numbers. Empty: DATA,
-               CBC_CAT1, CBC_CAT2, NO_CBC_HW_INJ, NO_BURST_HW_INJ, NO_DETCHAR_HW_INJ, NO_STOCH_HW_INJ.
+        required: Bits of quality and injections that a good second must have; all its samples must be finite, too.
+               Empty: DATA, CBC_CAT1, CBC_CAT2, NO_CBC_HW_INJ, NO_BURST_HW_INJ, NO_DETCHAR_HW_INJ, NO_STOCH_HW_INJ.
         """
         ...
 
@@ -2007,9 +2039,9 @@ class Signal:
 
     @staticmethod
     def SearchBounds(bank: Sequence[Signal.MatchedFilter], snr: float, begin: float, end: float, falseAlarms: ArrayLike, noiseWindows: int, signalWindows: int, seed: int = ...) -> Signal.Bounds:
-        """What the best test reaches on windows of Gaussian noise, by Monte Carlo on all threads. A signal has the shape of one of
-        the `bank`, a phase uniform on the circle and an arrival uniform over the samples from `begin` (s) to before `end` (s); all
-        have the optimal SNR `snr`. The same seed gives the same figures.
+        """The performance of the best test on windows of Gaussian noise, by Monte Carlo on all threads. A signal has the shape
+        of one of the `bank`, a phase uniform on the circle and an arrival uniform over the samples from `begin` (s) to
+        before `end` (s); all have the optimal SNR `snr`. The same seed gives the same figures.
         falseAlarms: Each at least 1/noiseWindows.
         """
         ...
@@ -2020,12 +2052,13 @@ class Signal:
 
         An injection is found if a candidate of the foreground above the threshold is within the tolerance of it, and nearer to it than
         to any other. The sensitive volume is 4/3 pi d^3, d being the largest distance of an injection, times the mean over the injections of
-        1 (found) or 0, weighted by (chirp mass/largest chirp mass)^(5/2). So the injections are to be uniform in the cube of the chirp
-        distance, d (1.22/chirp mass)^(5/6), or, with one chirp mass for all, in that of the distance.
+        1 (found) or 0, weighted by (chirp mass/largest chirp mass)^(5/2). The injections must therefore be uniform in the
+        cube of the chirp distance, d (1.22/chirp mass)^(5/6), or, with one chirp mass for all, in that of the distance.
         foreground: Candidates in strain with injections.
         background: Candidates in noise of the same kind and length, without them.
         duration: Of the background, in s.
-        rates: False alarms per s, each at least one in the background: a rate lets so many candidates of the background pass.
+        rates: False alarms per s, each at least 1/duration: rate * duration candidates of the background (rounded
+               down) pass the threshold.
         tolerance: In s.
         """
         ...
@@ -2097,8 +2130,8 @@ class Signal:
     def WhitenInBlocks(strain: ArrayLike, rate: float, block: int, segment: int, filter: int, lowest: float = ...) -> Sequence[float]:
         """[n - filter], `strain` (an even number n of samples) whitened in blocks of `block` samples: each by its own density, as
         WhitenByOwn() does. Neighbouring blocks overlap by the filter, so that no sample between them is lost. Computes on all threads.
-        block: Even; a series that is shorter is one block. The longer, the less the densities fluctuate, and the later they
-               follow the detector: 64 s at segments of 0.5 s is usual.
+        block: Even; a shorter series is one block. Longer blocks give densities that fluctuate less but follow the
+               detector later: 64 s with segments of 0.5 s is usual.
         segment: Samples of a segment of Welch's estimate.
         filter: Samples of the whitening filter, of which half are dropped at each end of the series.
         lowest: In Hz: lower frequencies are taken out.
@@ -2181,9 +2214,9 @@ class Signal:
             ...
         def Statistic(self, strain: ArrayLike) -> float:
             """Logarithm of the likelihood ratio of such a signal to Gaussian noise, averaged over templates, arrivals, responses, phases
-            and SNRs: no classifier ranks windows better (Neyman and Pearson), if bank and responses are as dense as the SNR can tell
-            apart.
-            strain: [detectors n], a window of each detector, one behind the other.
+            and SNRs: no classifier ranks windows better (Neyman and Pearson), if bank and responses are as dense as the SNR
+            can resolve.
+            strain: [detectors n], a window of each detector, one after the other.
             """
             ...
         @overload
@@ -2191,7 +2224,7 @@ class Signal:
             """bank: Templates, all equally likely, of one length n and one power spectral density, which is that of all detectors.
             responses: How the detectors can see a source, all equally likely; the search uses the ratios of the amplitudes.
             begin, end: Arrivals at the centre of the Earth, in s: from `begin` to before `end`, uniform.
-            lowest, highest: Network SNR of the signals, of [0, 100]; uniform.
+            lowest, highest: Network SNR of the signals, in [0, 100]; uniform.
             step: Samples between the arrivals that are tried. Throws for one that loses more than 1 % of a template's power.
             """
             ...
@@ -2249,24 +2282,25 @@ class Signal:
             Signal::NetworkFilter filter(model, 192, 2);       // a window of two detectors every 192 samples
             auto scores = filter.Scores({whiteH1, whiteL1});   // one for each window
             auto found = Signal::FindCandidates(scores, gps + 0.6, 192 / rate, 0);
-        The layers that are the same at all times run once over long pieces of the series, as one convolution, and only what
-        follows them (Flatten and Linear, or a pool over the window) runs for each window: at a stride of a tenth of the window this is about a
-        tenth of the arithmetic. Scores are those of Model::Logits() within the rounding of float32. It may be called from several threads at once.
+        Time-invariant layers run once over long pieces of the series, as one convolution, and only what follows them
+        (Flatten and Linear, or a pool over the window) runs for each window: at a stride of a tenth of the window this is
+        about a tenth of the arithmetic. Scores are those of Model::Logits() within the rounding of float32. It may be
+        called from several threads at once.
 
-        Layers are the same at all times if they are convolutions and pools without padding, batch normalisation, dropout, and
-        functions of single numbers. A network whose first layer is another one, a stride that is not a multiple of the product of the
+        Time-invariant layers are convolutions and pools without padding, batch normalisation, dropout, and element-wise
+        functions. A network with any other first layer, a stride that is not a multiple of the product of the
         layers' strides, a network that standardises its features (fit with `FitOptions::fStandardise = false`) and one that LibTorch
         runs are computed window by window: Obstacle() says why.
         """
         def Arithmetic(self) -> float:
-            """Multiplications of a long series, as a share of those of its windows computed by themselves."""
+            """Number of multiplications for a long series, relative to computing each of its windows by itself."""
             ...
         def Obstacle(self) -> str:
             """Why each window is computed by itself; empty: the network slides as one convolution."""
             ...
         def Scores(self, series: Sequence[ArrayLike]) -> Sequence[float]:
             """[1 + (n - Window()) / stride, C] row-major: the logits of the windows in order of time, on all threads.
-            series: For each detector n samples, whitened as the windows were that the network was trained on.
+            series: n samples for each detector, whitened like the windows that the network was trained on.
             """
             ...
         def Window(self) -> int:
@@ -2274,7 +2308,8 @@ class Signal:
             ...
         @overload
         def __init__(self, model: Model, stride: int, detectors: int = ...) -> None:
-            """model: Of windows [detectors, samples], for one detector [1, samples]. It is frozen as it is now.
+            """model: Takes windows [detectors, samples], for one detector [1, samples]. Later changes of it have no
+                   effect.
             stride: Samples between the beginnings of two windows, up to a window.
             detectors: Number of series.
             """
@@ -2289,9 +2324,10 @@ class Signal:
             while (reader.Next(gps, h1, l1))
                if (auto score = search.Add(gps, {h1, l1}); !score.empty() && score[0] > 8)
                   std::cout << "candidate before " << search.End() << std::endl;
-        Each detector is whitened as by WhitenByOwn(), by the density of its last seconds. The window that a block is scored with ends
-        half of the whitening filter before the block does. A gap in the times, and a block that is not finite or has one value
-        throughout, as a detector that is off gives, start it anew: there are no scores until memory and window are full again.
+        Each detector is whitened as by WhitenByOwn(), by the density of its last seconds. The scored window ends half a
+        whitening filter before the end of the block. A gap in the times restarts the search, as does a block that is not
+        finite or is constant, such as that of a detector that is off: there are no scores until memory and window are full
+        again.
         """
         def Add(self, gps: float, blocks: Sequence[ArrayLike]) -> Sequence[float]:
             """[C], the logits of the last window; empty until the memory and a window are full.
@@ -2303,13 +2339,14 @@ class Signal:
             """End of the last window, GPS time in s."""
             ...
         def Waits(self) -> str:
-            """Why the last block has no score: the detector whose strain is missing, or that memory and window still fill. Empty
-            where it has one.
+            """Why the last block has no score: the detector whose strain is missing, or memory and window that are still
+            filling. Empty if it has one.
             """
             ...
         @overload
         def __init__(self, model: Model, rate: float, detectors: int, block: int, memory: int, segment: int, filter: int, lowest: float = ...) -> None:
-            """model: Of windows [detectors, samples], for one detector [1, samples]. It is frozen as it is now.
+            """model: Takes windows [detectors, samples], for one detector [1, samples]. Later changes of it have no
+                   effect.
             block: Samples of a block, up to half a segment.
             memory: Samples that the density is estimated from, two segments at least.
             segment: Samples of a segment of Welch's estimate.
@@ -2321,7 +2358,7 @@ class Signal:
         def __init__(self, other: Signal.OnlineSearch) -> None: ...
 
     class Reach:
-        """What a test reaches, with standard errors.
+        """The performance of a test, with standard errors.
 
         fAuc = 0: area under the ROC curve
         fAucError = 0: its standard error
@@ -2339,8 +2376,9 @@ class Signal:
 
     class Response:
         """How detectors see one source: the strain of detector d is Re(a h(t - delay)), a being its amplitude and h the wave's plus
-        polarisation with the cross polarisation of a face-on orbit as its imaginary part. So it is BinaryStrain() with fPhase = arg(a) and
-        the coalescence later by the delay, times |a|. Without arguments: of one detector that sees the wave itself.
+        polarisation with the cross polarisation of a face-on orbit as its imaginary part. It equals |a| times
+        BinaryStrain() with fPhase = arg(a) and the coalescence later by the delay. By default: one detector that sees the
+        wave itself.
 
         fAmplitudes = {1}: [detectors], without unit
         fDelays = {0}: [detectors], s after the arrival at the centre of the Earth
@@ -2378,7 +2416,7 @@ class Signal:
         fStart = 0: GPS time of the first sample, in s
         fValues: [seconds fRate], without unit; NaN where there are no data
         fGood: [seconds], 1 for good seconds: see ReadStrain()
-        fQuality: [seconds], bit i is set where the data pass what fQualityBits[i] names
+        fQuality: [seconds], bit i is set where the data pass the check fQualityBits[i]
         fInjections: [seconds], bit i is set where fInjectionBits[i] holds ("no ... injection")
         fQualityBits: names of the bits of fQuality
         fInjectionBits: names of the bits of fInjections
@@ -2415,7 +2453,7 @@ class Signal:
         def __init__(self, other: Signal.Trigger) -> None: ...
 
     class Whitener:
-        """Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not reach:
+        """Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not affect:
         `frame.Define("whitened", Signal::Whitener(psd, rate, 64, 128), {"strain"})`. It may be called from several threads
         at once.
         """

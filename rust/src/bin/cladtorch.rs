@@ -1,5 +1,5 @@
-//! `cladtorch`: shows what is in a ROOT file, converts the columns of a tree, and makes trees of detector strain, without ROOT
-//! and LibTorch: nothing of the crate `cladtorch` is used here, which would load LibTorch at every start.
+//! `cladtorch`: shows what is in a ROOT file, converts the columns of a tree, and makes trees of detector strain,
+//! without ROOT and LibTorch. It uses nothing of the crate `cladtorch`, which would load LibTorch at every start.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -21,7 +21,7 @@ mod ffi {
         scalar: bool,
     }
 
-    /// What a column fills.
+    /// The part of a dataset that a column fills.
     enum ColumnPart {
         Features,
         Label,

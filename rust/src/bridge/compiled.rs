@@ -67,13 +67,14 @@ mod ffi {
         /// Makes a device ready: `cpu`, `cuda` or `cuda:N`.
         fn device_open(name: &str) -> Result<()>;
 
-        /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
+        /// The values that one forward call keeps for backward calls. Dropping it gives its memory back to the graph's
+        /// pool.
         type SavedForward;
         /// Refuses a limit of compiling that is none.
         fn compiled_check_time_limit(seconds: f64) -> Result<()>;
-        /// Whether the function has to be observed, for kernels to run it.
+        /// Whether the function must be observed, for kernels to run it.
         fn back_end_tries_kernels(back_end: BackEnd) -> Result<bool>;
-        /// Why LibTorch runs a function that kernels do not, for `obstacle`; fails where they were asked for.
+        /// Why LibTorch, and not kernels, runs a function, given the `obstacle`; fails if kernels were requested.
         fn back_end_why_libtorch(back_end: BackEnd, obstacle: &str) -> Result<String>;
         /// Fails as `graph_work` does.
         fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
@@ -84,7 +85,7 @@ mod ffi {
         fn text(self: &CompiledGraph) -> &str;
         /// `aot`, `jit` or `cuda`.
         fn compiled_back_end(graph: &CompiledGraph) -> String;
-        /// What kept the first back end that was asked for from running; else empty.
+        /// Why the first requested back end does not run it; otherwise empty.
         fn obstacle(self: &CompiledGraph) -> &str;
         /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and random factors, each of the
         /// dtype, shape and strides of its observation; `outputs` those of the signature's outputs. Safe from several
@@ -110,7 +111,7 @@ mod ffi {
         ) -> Result<Box<SavedForward>>;
         /// Writes the gradient of `sum over user's outputs of adjoint * output`. `inputs` are those of the forward call,
         /// unchanged since; `adjoints` [user's outputs] contiguous, 0 for one that is zero; `gradients`
-        /// [inputs and constants] contiguous, of the signature's dtype, 0 where none was asked for in the spec. May be
+        /// [inputs and constants] contiguous, of the signature's dtype, 0 where the spec requests none. May be
         /// called again with the same `saved`, also from several threads at once.
         ///
         /// # Safety

@@ -1,4 +1,4 @@
-//! Predictions judged: operating points, calibration, confusion, residuals, importance.
+//! Evaluation of predictions: operating points, calibration, confusion, residuals, importance.
 
 use crate::columns;
 use crate::dataset::Dataset;
@@ -142,7 +142,7 @@ mod ffi {
         /// [outputs, columns]
         fn evaluate_gradient_importance(model: &Model, data: &Dataset, threads: usize)
         -> Result<Vec<ColumnImportance>>;
-        /// What happens to the figure of merit, for an axis.
+        /// The change of the figure of merit, for an axis.
         fn evaluate_quality(model: &Model) -> String;
         /// A name for each element of a row.
         fn dataset_element_names(data: &Dataset) -> Vec<String>;

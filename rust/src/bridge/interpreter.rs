@@ -13,7 +13,7 @@ mod ffi {
         /// The folder of this user's modules for these headers. `maps` is the folder of the module maps, `headers` and
         /// `libtorch` those of ROOT's and LibTorch's headers, and `marks` are files that change with either.
         fn modules_folder(maps: &str, headers: &str, libtorch: &str, marks: &[String]) -> Result<String>;
-        /// Makes the module `name` of `header` in `folder` unless it is there; it takes headers from the modules `uses`.
+        /// Makes the module `name` of `header` in `folder` unless it exists; it takes headers from the modules `uses`.
         fn modules_make(
             folder: &str,
             name: &str,

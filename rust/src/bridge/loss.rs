@@ -1,4 +1,4 @@
-//! Losses of users that were observed.
+//! Observed losses of users.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ mod ffi {
     }
 
     extern "Rust" {
-        /// What a fit minimises.
+        /// The loss that a fit minimises.
         #[derive(ExternType)]
         type FitLoss;
-        /// What its options say.
+        /// The loss that the options of the fit name.
         fn fit_loss_of_options() -> Box<FitLoss>;
         /// A function of rows [events, outputs + labels], observed with many of them and, unless it does not take that
         /// (`why_not_one`), with a single one. `takes_classes`: labels must be class numbers. `constants` are the addresses of

@@ -1,4 +1,4 @@
-//! Models: made, saved, loaded, asked for predictions.
+//! Models: construction, files, predictions.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -34,14 +34,14 @@ mod ffi {
         Uniform,
     }
 
-    /// What follows each hidden linear layer; see `ENormalisation`.
+    /// Normalisation after each hidden linear layer; see `ENormalisation`.
     enum Normalisation {
         NoNormalisation,
         BatchNorm,
         LayerNorm,
     }
 
-    /// What predictions are; see `Gives` in `graph`.
+    /// The kind of predictions; see `Gives` in `graph`.
     #[derive(Clone, Copy, Debug)]
     enum Gives {
         Probabilities,
@@ -52,9 +52,9 @@ mod ffi {
     /// Means and standard deviations of columns; empty: there is no scaler.
     #[derive(Clone, Debug, PartialEq)]
     struct ScalerSpec {
-        /// Of each column.
+        /// One for each column.
         mean: Vec<f64>,
-        /// Of each column.
+        /// One for each column.
         deviation: Vec<f64>,
     }
 
@@ -112,7 +112,7 @@ mod ffi {
         fn model_outputs(model: &Model) -> usize;
         fn model_describe(model: &Model) -> String;
         fn model_gives(model: &Model) -> Gives;
-        /// What its predictions are; empty if it was not trained.
+        /// The meaning of its predictions; empty if it was not trained.
         fn model_meaning(model: &Model) -> String;
         fn model_parameters(model: &Model) -> &[f32];
         /// Running statistics.
@@ -121,26 +121,26 @@ mod ffi {
         fn model_batches(model: &Model) -> u64;
         fn model_set_parameters(model: &mut Model, values: &[f32]) -> Result<()>;
         fn model_scaler(model: &Model) -> ScalerSpec;
-        /// Empty: the features are taken as they are.
+        /// Empty: the features are not scaled.
         fn model_set_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
-        /// Of the labels.
+        /// The scaler of the labels.
         fn model_target_scaler(model: &Model) -> ScalerSpec;
-        /// Empty: the outputs are values as they are.
+        /// Empty: the outputs are not scaled.
         fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
         fn model_set_columns(model: &mut Model, columns: &Vec<ColumnSpec>) -> Result<()>;
-        /// Turns what `model_predict` gave with `raw` into what it gives without.
+        /// Turns the results of `model_predict` with `raw` into those without.
         fn model_to_predictions(model: &Model, out: &mut [f32]);
         /// `out` is [rows, outputs]; `raw` gives logits instead of probabilities. `threads` 0: all.
         fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()>;
-        /// The same of `features` [rows, inputs], as they are.
+        /// The same for unscaled `features` [rows, inputs].
         fn model_predict_rows(model: &Model, features: &[f32], threads: usize, out: &mut [f32]) -> Result<()>;
-        /// What to warn about when it predicts for `features` [rows, inputs]; may be empty.
+        /// The warning when it predicts for `features` [rows, inputs]; may be empty.
         fn model_unlike(model: &Model, features: &[f32]) -> String;
         /// Whether an event's prediction has the same bits in any batch.
         fn model_predicts_alike(model: &Model) -> bool;
         /// `out` is [rows, outputs, inputs], of what `model_predict` gives with `raw`.
         fn model_gradient(model: &Model, data: &Dataset, threads: usize, out: &mut [f32]) -> Result<()>;
-        /// Whether the parameters whose names begin so stay as they are in fits; "": all.
+        /// Freezes, or unfreezes, the parameters whose names begin with `name`; "": all.
         fn model_freeze(model: &mut Model, name: &str, frozen: bool) -> Result<()>;
         /// A model that is slid over series of strain; see `NetworkFilter`.
         type NetworkFilter;

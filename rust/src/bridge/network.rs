@@ -28,7 +28,7 @@ mod ffi {
     struct NetworkSpec {
         /// For people.
         name: String,
-        /// Of one event.
+        /// Shape of one event.
         shape: Vec<usize>,
         /// Elements that it gives for an event.
         outputs: usize,
@@ -36,7 +36,7 @@ mod ffi {
         trains_one: bool,
         /// Whether it evaluates a single event.
         evaluates_one: bool,
-        /// The activation behind which its outputs are no logits; empty: there is none.
+        /// The activation after which its outputs are not logits; empty: there is none.
         last_activation: String,
         /// For each number of an event whether it is taken as a whole number.
         whole: Vec<bool>,
@@ -54,7 +54,7 @@ mod ffi {
         state: Vec<f32>,
     }
 
-    /// What a network was observed to do.
+    /// The observations of a network.
     struct ModuleSpec {
         /// Its captured tensors.
         captured: Vec<CapturedSpec>,
@@ -127,7 +127,7 @@ mod ffi {
     }
 }
 
-/// LibTorch, with flat vectors of so many parameters and so much state.
+/// LibTorch, with flat vectors of this many parameters and this much state.
 fn libtorch_module(
     spec: &NetworkSpec,
     calls: SharedPtr<LibTorchCalls>,

@@ -1,4 +1,4 @@
-//! What LibTorch was seen doing, operator by operator, and functions for any number of rows.
+//! Observations of LibTorch, operator by operator, and functions for any number of rows.
 
 use crate::error::{Error, Result, guard};
 use crate::gradient::cuda::CudaProgram;
@@ -27,7 +27,7 @@ mod ffi {
         strides: Vec<i64>,
     }
 
-    /// What an argument of an operator is.
+    /// The kind of an operator's argument.
     enum ArgumentKind {
         Absent,
         Value,
@@ -99,8 +99,8 @@ mod ffi {
         /// Whether the operator, given with its namespace, is neither on the list of those with kernels nor on that of those
         /// which LibTorch runs on purpose.
         fn operator_is_unknown(op: &str) -> bool;
-        /// What kernels make of a graph. Fails, naming operator and place, where no back end but LibTorch itself supports it.
-        /// With `on_gpu` that is the back end for GPUs.
+        /// The work of kernels for a graph. Fails, naming operator and place, if no back end but LibTorch itself
+        /// supports it. With `on_gpu` the kernels are those of the back end for GPUs.
         fn graph_work(graph: &ObservedGraph, on_gpu: bool) -> Result<GraphWork>;
     }
 

@@ -1,4 +1,4 @@
-//! What belongs to the process: interruption, cores, and a panic for tests.
+//! Functions of the whole process: interruption, cores, and a panic for tests.
 
 use crate::error::{Result, guard};
 use crate::interrupt;

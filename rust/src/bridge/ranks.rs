@@ -10,7 +10,7 @@ mod ffi {
         fn ranks_rank() -> Result<usize>;
         /// Processes of the job; 1 outside of one.
         fn ranks_size() -> Result<usize>;
-        /// Whether any of the processes, all of which ask, says so.
+        /// Whether any of the processes says so; all of them must call it.
         fn ranks_any(says: bool) -> Result<bool>;
         /// Ends the job with this reason; does nothing outside of one.
         fn ranks_fail(why: &str) -> Result<()>;

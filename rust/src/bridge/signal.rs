@@ -125,7 +125,7 @@ shared_enum!(SignalDesign is Design, "design": Analytic ZeroDetunedHighPower);
 shared_enum!(SignalAverage is Average, "average": Mean Median);
 shared_enum!(SignalApproximant is Approximant, "approximant": TaylorF2 PhenomD);
 
-/// Share of a Tukey window that rises or falls where nobody says.
+/// Default share of a Tukey window that rises or falls.
 const TAPERED: f64 = 0.5;
 
 fn window_of(shape: SignalWindow, fraction: f64) -> Result<Window> {

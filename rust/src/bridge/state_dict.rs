@@ -45,7 +45,7 @@ mod ffi {
         /// Where its elements are, and the number of the first of them there.
         held: EHeld,
         start: usize,
-        /// Of one that stays as it is: whether the network computes with it.
+        /// For a tensor that does not change: whether the network computes with it.
         is_used: bool,
         /// Type of its elements.
         element: EElement,
@@ -98,7 +98,7 @@ mod ffi {
         fn copied_bytes(bytes: &[u8]) -> Vec<u8>;
         /// For each feature whether the network takes it as a whole number, as categories are; empty: it takes none so.
         fn model_whole_features(model: &Model) -> Result<Vec<bool>>;
-        /// What the model predicts for events `x` [_, inputs].
+        /// The model's predictions for events `x` [_, inputs].
         fn model_predictions(model: &Model, x: &[f32]) -> Result<Vec<f32>>;
     }
 }

@@ -39,7 +39,7 @@ mod ffi {
         entries: u64,
         /// The first entry of those that are best read together with it.
         together_first: u64,
-        /// The one behind the last of them.
+        /// The entry after the last of them.
         together_end: u64,
         /// Whether its events are copied out of those: the others do not come soon.
         copied: bool,
@@ -84,9 +84,9 @@ mod ffi {
         fn stream_targets(stream: &Stream) -> Vec<String>;
         fn stream_width(stream: &Stream) -> usize;
         fn stream_entries(stream: &Stream) -> u64;
-        /// An error if a window cannot have so many entries.
+        /// An error if a window cannot have this many entries.
         fn stream_check_window(entries: u64) -> Result<()>;
-        /// Epoch `number` of the events for training, or of those for validation; 0: a sample. Its feed has to be served.
+        /// Epoch `number` of the events for training, or of those for validation; 0: a sample. Its feed must be served.
         fn stream_epoch(
             stream: &Stream,
             number: u64,

@@ -18,7 +18,7 @@ mod ffi {
     }
 
     extern "Rust" {
-        /// What the members of a team do.
+        /// The work of the members of a team.
         type Work<'a>;
 
         /// Compiled functions that are called outside of the core's own pools run on these threads from now on.

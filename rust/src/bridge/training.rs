@@ -38,7 +38,7 @@ mod ffi {
         clip_norm: f64,
         /// Bound of the components of the gradient; 0: none.
         clip_value: f64,
-        /// Of the split; 0: `seed`.
+        /// Seed of the split; 0: `seed`.
         split_seed: u64,
         /// Part of the labels that is spread over all.
         label_smoothing: f64,
@@ -64,11 +64,11 @@ mod ffi {
         checkpoint_minutes: f64,
         /// See `UpdateSettings::weight_decay`.
         weight_decay: f64,
-        /// Of SGD.
+        /// Momentum of SGD.
         momentum: f64,
         /// Share of the events kept for validation, in [0, 1).
         validation: f64,
-        /// Of split and shuffle.
+        /// Seed of split and shuffle.
         seed: u64,
         /// A new order of the training part each epoch.
         shuffle: bool,
@@ -123,7 +123,7 @@ mod ffi {
         validation_loss: f64,
         /// Wall-clock time.
         seconds: f64,
-        /// Of its last step.
+        /// Learning rate of its last step.
         learning_rate: f64,
         /// Figures of the validation events.
         metrics: Vec<f64>,
@@ -154,7 +154,7 @@ mod ffi {
     }
 
     extern "Rust" {
-        /// Of the last fit.
+        /// Options of the last fit.
         fn model_options(model: &Model) -> Result<FitSpec>;
         fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()>;
 
@@ -168,9 +168,9 @@ mod ffi {
             validation: &Dataset,
             spec: &FitSpec,
         ) -> Result<Box<Trainer>>;
-        /// The fold of each event of `data`, of so many folds.
+        /// The fold of each event of `data`, from 0 to `count` - 1.
         fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Result<Vec<u32>>;
-        /// What a model that was fitted will predict.
+        /// The kind of a fitted model's predictions.
         fn fit_gives(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Gives>;
         /// On some rows of `data` alone.
         fn trainer_of_rows(model: &Model, data: &Dataset, rows: &[u32], spec: &FitSpec) -> Result<Box<Trainer>>;
@@ -183,7 +183,7 @@ mod ffi {
         fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart>;
         /// After the last part: one pass over the validation events, which lie in `data`.
         fn trainer_losses(trainer: &mut Trainer, data: &Dataset) -> Result<Losses>;
-        /// What the parameters as they are predict for the validation events.
+        /// The predictions of the current parameters for the validation events.
         fn trainer_judge(trainer: &Trainer, model: &Model, data: &Dataset) -> Result<Judged>;
         /// Ends the epoch with its losses and figures.
         fn trainer_end_epoch(trainer: &mut Trainer, losses: Losses, metrics: Vec<f64>) -> Result<EpochRecord>;
@@ -193,7 +193,7 @@ mod ffi {
         fn resumed_options(path: &str, given: &FitSpec) -> Result<FitSpec>;
         /// Goes on from there; the trainer was made with these options.
         fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()>;
-        /// What the model will predict.
+        /// The kind of the model's predictions.
         fn trainer_gives(trainer: &Trainer) -> Gives;
         /// How the fit ended where nothing is left to train; else empty.
         fn trainer_ended(trainer: &Trainer) -> String;
@@ -209,7 +209,7 @@ mod ffi {
         fn fit_check_count(name: &str, value: i64) -> Result<()>;
         /// The least `fVerbose` with which a fit says that.
         fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32>;
-        /// What is allowed and rarely meant, each said once.
+        /// Warnings about what is allowed but rarely intended; each appears once.
         fn trainer_warnings(trainer: &mut Trainer) -> Vec<String>;
     }
 }

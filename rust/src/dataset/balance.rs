@@ -3,7 +3,7 @@
 use super::Dataset;
 use crate::error::{Error, Result};
 
-/// More labels than this are no classes.
+/// More labels than this are not classes.
 const MOST_CLASSES: usize = 1000;
 
 /// A label and the sum of its events' weights.

@@ -24,7 +24,7 @@ impl GrowingBuffer {
         self.buffer.as_ref().map_or(0, |buffer| buffer.as_slice().len())
     }
 
-    /// Room for `more` numbers beyond those there are; exactly that where nothing was there.
+    /// Makes room for `more` numbers beyond the present ones; allocates exactly that if there were none.
     pub(super) fn reserve(&mut self, more: usize) -> Result<()> {
         let capacity = self.room();
         let needed = self.length.saturating_add(more);

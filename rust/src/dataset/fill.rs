@@ -15,9 +15,9 @@ use crate::interrupt;
 pub(super) struct Open {
     pub(super) name: String,
     pub(super) notes: Vec<String>,
-    /// What is said of the first number that is not finite.
+    /// Description of the first value that is not finite.
     pub(super) unfinite: Option<String>,
-    /// Of the dataset, as soon as this source is committed.
+    /// Targets of the dataset, as soon as this source is committed.
     pub(super) targets: Targets,
 }
 
@@ -186,7 +186,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Keeps the rows of the open source; an error where there are none, or a number is not finite.
+    /// Keeps the rows of the open source; an error if there are none, or a value is not finite.
     pub fn commit(&mut self) -> Result<()> {
         let open = self.open.take().ok_or_else(no_source)?;
         let first = self.rows();

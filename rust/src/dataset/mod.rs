@@ -1,4 +1,4 @@
-//! Features, labels and event weights in LibTorch's memory, with what training needs to know of them: which rows are
+//! Features, labels and event weights in LibTorch's memory, with what training needs to know about them: which rows are
 //! for validation, and how features are standardised.
 
 mod balance;
@@ -29,7 +29,7 @@ struct RowOrigin {
     rows: usize,
     /// Which reader read which columns, and why.
     notes: Vec<String>,
-    /// Of a part, a number that all processes have if they read the same in the same way.
+    /// For a part, a number that is the same on all processes if they read the same in the same way.
     key: u64,
 }
 
@@ -91,7 +91,7 @@ impl Dataset {
         }
     }
 
-    /// Says whether the sources to come are parts, of which other processes hold the rest; a part may have no events.
+    /// Says whether the following sources are parts, of which other processes hold the rest; a part may have no events.
     pub fn set_sharded(&mut self, is_sharded: bool) {
         self.is_sharded = is_sharded;
     }
@@ -136,7 +136,7 @@ impl Dataset {
         Ok(&self.weights.as_slice()?[..self.rows()])
     }
 
-    /// Labels [rows, targets] and event weights [rows] as they lie: one number for all rows needs no memory.
+    /// Labels [rows, targets] and event weights [rows] as stored: one number for all rows needs no memory.
     pub fn labels_and_weights(&self) -> Result<[PerRow<'_>; 2]> {
         let rows = self.rows();
         Ok([self.labels.per_row(rows)?, self.weights.per_row(rows)?])

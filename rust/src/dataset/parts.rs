@@ -1,4 +1,4 @@
-//! Datasets made of others: joined, in part, copied.
+//! Datasets made from others: joined, partial, copied.
 
 use std::ops::Range;
 

@@ -21,7 +21,7 @@ pub(super) struct RowNumbers {
     reserved: usize,
 }
 
-/// What [`RowNumbers`] are, as they lie.
+/// The stored form of [`RowNumbers`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PerRow<'a> {
     /// One number, the same for every row.
@@ -95,7 +95,7 @@ impl RowNumbers {
         }
     }
 
-    /// Those of the first `rows` rows, as they lie.
+    /// The stored form of the first `rows` rows.
     pub(super) fn per_row(&self, rows: usize) -> Result<PerRow<'_>> {
         match (self.written.get(), self.runs.first()) {
             (None, Some(&(value, end))) if end >= rows => Ok(PerRow::Same(value)),

@@ -73,12 +73,12 @@ impl Scaler {
         }
     }
 
-    /// Leaves `width` columns as they are.
+    /// A scaler that leaves `width` columns unchanged.
     pub fn identity(width: usize) -> Self {
         Scaler { mean: vec![0.0; width], inverse: vec![1.0; width] }
     }
 
-    /// Leaves these columns as they are.
+    /// Makes it leave these columns unchanged.
     pub fn without(mut self, columns: &[bool]) -> Self {
         let own = self.mean.iter_mut().zip(&mut self.inverse).zip(columns);
         own.filter(|(_, is_left)| **is_left).for_each(|((mean, inverse), _)| (*mean, *inverse) = (0.0, 1.0));
@@ -91,7 +91,7 @@ impl Scaler {
         Self::learn_in_parts(features, width, rows, rows.len(), &|_| ())
     }
 
-    /// The same of `count` rows, of which others hold the rest; `total` adds their numbers to ours.
+    /// The same from `count` rows, if others hold the rest; `total` adds their numbers to ours.
     pub fn learn_in_parts(
         features: &[f32],
         width: usize,

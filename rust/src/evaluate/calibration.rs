@@ -1,4 +1,4 @@
-//! Whether predicted probabilities are the frequencies that they claim.
+//! Calibration: whether predicted probabilities match the observed frequencies.
 
 use super::{Sample, check_lengths, check_numbers, positive_total};
 use crate::error::{Error, Result};

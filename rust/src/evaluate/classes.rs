@@ -3,7 +3,7 @@
 use super::{Sample, check_lengths, check_numbers};
 use crate::error::{Error, Result};
 
-/// Classes beyond which a matrix of them is no help, and its memory a question.
+/// Classes beyond which a confusion matrix is of no help and takes too much memory.
 const MOST_CLASSES: usize = 4096;
 
 /// Sums of weights of the events on both sides of a cut.

@@ -6,7 +6,7 @@ use super::{check_numbers, positive_total};
 use crate::error::{Error, Result};
 use crate::interrupt;
 
-/// Columns beyond which nobody can read the matrix.
+/// Columns beyond which the matrix cannot be read.
 const MOST_COLUMNS: usize = 4096;
 
 /// Pearson's coefficients of the columns of `values` [N, `columns`], [columns, columns] row-major. Those of a constant

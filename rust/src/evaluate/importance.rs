@@ -1,4 +1,4 @@
-//! Permutation importance: what a model loses when a column no longer belongs to its event.
+//! Permutation importance: how much a model loses when a column is shuffled among the events.
 
 use super::roc;
 use crate::columns::{self, Column};
@@ -25,7 +25,7 @@ pub enum Quality {
     Error,
 }
 
-/// Of one column.
+/// The importance of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Importance {
     /// Its name; a mask belongs to its column.

@@ -13,7 +13,7 @@ pub struct Distance {
     pub events: f64,
 }
 
-/// Of two sets of scores with their weights.
+/// The distance of two sets of scores with their weights.
 pub fn distance(scores: [&[f32]; 2], weights: [&[f32]; 2]) -> Result<Distance> {
     let mut events = Vec::new();
     let mut counts = [0.0; 2];

@@ -1,4 +1,4 @@
-//! What predictions say about a model: the operating points of a classifier, its calibration, the confusion of its
+//! Figures of a model's predictions: the operating points of a classifier, its calibration, the confusion of its
 //! classes, the residuals of a regression, and which inputs matter.
 //!
 //! Sums are float64 and weighted. N events; labels over 0.5 are signal.

@@ -1,9 +1,9 @@
-//! How far the predictions of a regression are from the truth.
+//! Residuals of a regression: predictions minus truth.
 
 use super::{check_lengths, check_numbers, positive_total};
 use crate::error::{Error, Result};
 
-/// Of one target; residuals are prediction - truth, in the units of the target.
+/// Residuals of one target, prediction - truth, in the units of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Residuals {
     /// Their mean.
@@ -17,7 +17,7 @@ pub struct Residuals {
     pub explained: f64,
 }
 
-/// Of the column `target` of `predictions` and `truth` [N, `targets`].
+/// Residuals of the column `target` of `predictions` and `truth` [N, `targets`].
 pub fn residuals(
     predictions: &[f32],
     truth: &[f32],

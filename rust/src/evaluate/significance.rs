@@ -19,7 +19,7 @@ pub enum Significance {
 }
 
 impl Significance {
-    /// Of `signal` and `background` expected events, the background known to `error` of them.
+    /// Significance of `signal` and `background` expected events, with the background known to the relative `error`.
     pub fn of(self, signal: f64, background: f64, error: f64) -> f64 {
         let (s, b, variance) = (signal.max(0.0), background, error * error);
         match self {
@@ -34,7 +34,7 @@ impl Significance {
     }
 }
 
-/// What a search expects before the cut.
+/// Events that a search expects before the cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Signal events; 0: the sum of weights.
@@ -58,7 +58,7 @@ pub struct Working {
     pub best: f64,
 }
 
-/// Of all cuts whose background is known from at least ten events of equal weight.
+/// Significance of all cuts whose background is known from at least ten events of equal weight.
 pub fn significance(points: &OperatingPoints, expected: Expected, kind: Significance) -> Result<Working> {
     for (what, value) in [
         ("number of signal events", expected.signal),

@@ -1,4 +1,4 @@
-//! A model's prediction of one event, ready to be written: everything that does not depend on the event is a number.
+//! A model's prediction of one event, ready to be written: everything that does not depend on the event is a constant.
 
 use crate::columns;
 use crate::dataset::Scaler;
@@ -10,7 +10,7 @@ use crate::graph::{Captured, DType, Gives, Mode, Module, Program, View};
 use crate::model::{FlatOffset, Model, Network, gaussian};
 use crate::text;
 
-/// What becomes of the network's outputs, after the target's scaler: see [`Model::predict`].
+/// The last step from the network's outputs to predictions, after the target's scaler: see [`Model::predict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finish {
     /// They are the predictions.
@@ -40,7 +40,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl Finish {
-    /// What the predictions are, for people.
+    /// The meaning of the predictions, for people.
     pub fn describe(self) -> &'static str {
         match self {
             Finish::Values => "values in the units of the labels",
@@ -52,12 +52,12 @@ impl Finish {
 }
 
 impl<'a> Plan<'a> {
-    /// Of a model whose operators are known; `what` is what is written, for messages.
+    /// Plans a model whose operators are known; `what` names the export in messages.
     pub fn new(model: &'a Model, what: &str) -> Result<Self> {
         Self::of(model, what, |module| module.program(Mode::Evaluation, 1))
     }
 
-    /// The same where the program's buffers are to know whether a derivative by the event goes through them.
+    /// The same, with marks on the program's buffers through which a derivative by the event goes.
     pub fn with_gradient(model: &'a Model, what: &str) -> Result<Self> {
         Self::of(model, what, |module| module.program_by_events(1))
     }
@@ -93,12 +93,12 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// What the model computes.
+    /// The module of the model.
     pub fn module(&self) -> &Module {
         self.module
     }
 
-    /// What the network gives for the event.
+    /// The network's result for the event.
     pub fn result(&self) -> &Tensor {
         &self.program.results()[0]
     }
@@ -108,7 +108,7 @@ impl<'a> Plan<'a> {
         self.events[buffer]
     }
 
-    /// Nodes that have to be computed for each event, in order.
+    /// Nodes that must be computed for each event, in order.
     pub fn nodes(&self) -> impl Iterator<Item = (usize, &Node)> {
         let is_due = |node: &&Node| self.events[node.buffer] && self.reached[node.buffer];
         self.program.nodes.iter().enumerate().filter(move |(_, node)| is_due(node))
@@ -151,7 +151,7 @@ impl<'a> Plan<'a> {
         source.view.offsets().zip(indices).map(place).collect()
     }
 
-    /// What becomes of the outputs.
+    /// The last step from outputs to predictions.
     pub fn finish(&self) -> Finish {
         match (self.model.gives(), self.model.outputs()) {
             (Gives::Values, _) => Finish::Values,
@@ -176,7 +176,7 @@ impl<'a> Plan<'a> {
         self.model.training().target.as_ref()
     }
 
-    /// What a user calls each number of an event; `x[3]` where the model has no columns.
+    /// The user's names of an event's features; `x[3]` if the model has no columns.
     pub fn columns(&self) -> Vec<String> {
         let columns = self.model.columns();
         let name = |at| if columns.is_empty() { format!("x[{at}]") } else { columns::element_name(columns, at) };
@@ -220,7 +220,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Runs what does not depend on the event with the kernels, so that it has the numbers of a prediction.
+    /// Runs whatever does not depend on the event with the kernels, so that the values equal those of a prediction.
     fn compute_constants(&mut self) -> Result<()> {
         let mut program = self.program.clone();
         let mut wanted = vec![false; program.buffers.len()];

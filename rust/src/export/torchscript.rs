@@ -1,8 +1,9 @@
 //! Models as networks of PyTorch: the text of a graph in TorchScript's own notation, and the tensors that it takes.
 //!
-//! The graph takes features [events, inputs], flat as everywhere in CladTorch, and then the tensors, and gives predictions
-//! [events, outputs]: what `predict` gives, with the scalers inside. Its operators are those that LibTorch was observed to call,
-//! or that a file was found to be made of, in evaluation; sizes that follow the number of events are computed of it.
+//! The graph takes features [events, inputs], flat as everywhere in CladTorch, and then the tensors, and returns
+//! predictions [events, outputs]: those of `predict`, with the scalers inside. Its operators are those that LibTorch
+//! was observed to call in evaluation, or those of the file that the network comes from. Sizes that follow the number
+//! of events are computed from it.
 
 use super::Finish;
 use super::plan::Plan;
@@ -185,7 +186,7 @@ impl Writer {
         Ok(self.call("reshape", "", &[&output, &sizes]))
     }
 
-    /// What else a module's `state_dict` has.
+    /// Adds the other tensors of a module's `state_dict`.
     fn add_unused(&mut self, model: &Model) {
         for slot in model.state_dict() {
             if self.tensors.iter().any(|tensor| tensor.name == slot.name) {
@@ -218,7 +219,7 @@ impl Writer {
 /// Operators while they are written.
 struct Operators<'w> {
     writer: &'w mut Writer,
-    /// Of the values of the observation.
+    /// Names of the values of the observation.
     names: Vec<String>,
     /// The number of events, in the graph and in the observation.
     rows: String,

@@ -24,7 +24,7 @@ impl Affinity {
         self.0[member].store(processor(), Ordering::Relaxed);
     }
 
-    /// Moves `member`, the calling thread, to a processor of its own, if it shares one and another is free.
+    /// Moves `member`, the calling thread, to its own processor, if it shares one and another is free.
     pub fn separate(&self, member: usize) -> bool {
         let own = self.0[member].load(Ordering::Relaxed);
         let mut others = self.0.iter().enumerate().filter(|&(other, _)| other != member);

@@ -1,11 +1,11 @@
 //! The engine: forward and reverse pass over tiles of rows with Clad's derivatives, tiles over shards, shards over threads.
 //!
-//! A batch is cut into tiles of rows, or is a single one where its rows must stay together ([`ModuleTiles::tile_rows`]). A shard is a
-//! run of neighbouring tiles with a gradient of its own. How many shards a batch has depends on the batch and the network
-//! alone, and their gradients are summed in order: the same bits for any number of threads. The threads stay together for an
-//! epoch: each takes the next shard that is left, and whoever finishes last makes the step while the others wait for it. Where
-//! there are more threads than shards, they share large operators. Nothing is allocated after the first steps of each number
-//! of rows but what hands an epoch to the threads.
+//! A batch is cut into tiles of rows, or is a single tile if its rows must stay together ([`ModuleTiles::tile_rows`]).
+//! A shard is a run of neighbouring tiles with its own gradient. The number of shards of a batch depends only on the
+//! batch and the network, and their gradients are summed in order, which gives the same bits for any number of threads.
+//! The threads stay together for an epoch: each takes the next free shard, and the last to finish makes the step while
+//! the others wait. If there are more threads than shards, they share large operators. After the first steps of each
+//! number of rows nothing is allocated except what hands an epoch to the threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ const MOST_GRADIENT_ELEMENTS: usize = 1 << 22;
 /// Fewest rows of a tile where processes share a batch: as many as kernels take together.
 const SHARED_ROWS: usize = 16;
 
-/// Rows of an evaluation that one thread takes.
+/// Rows of an evaluation for one thread at a time.
 const EVALUATED_ROWS: usize = 2048;
 
 /// A network in training on the CPU.
@@ -51,18 +51,18 @@ pub struct AotEngine<T> {
     threads: ThreadPool,
     /// That the threads may use.
     processors: usize,
-    /// The processes that share each batch, where there are others, and memory for their gradients.
+    /// The processes that share each batch, if there are others, and memory for their gradients.
     ranks: Option<(Arc<Ranks>, Mutex<HostBuffer<T>>)>,
 }
 
-/// What a step changes; in the network's own order.
+/// The values that a step changes, in the network's own order.
 struct State<T> {
     parameters: HostBuffer<T>,
     derived: HostBuffer<T>,
     optimizer: Optimizer<T>,
 }
 
-/// What this process computes of a batch.
+/// The part of a batch that this process computes.
 struct Portion<'a> {
     /// Of the batch, or this process's own.
     rows: &'a [u32],
@@ -74,13 +74,13 @@ struct Portion<'a> {
     whole: usize,
 }
 
-/// What the threads of one epoch share.
+/// The data that the threads of one epoch share.
 struct Epoch<'a> {
     data: Rows<'a>,
     order: &'a [u32],
     steps: &'a dyn Steps,
     barrier: Barrier,
-    /// The next shard of the batch that nobody has taken.
+    /// The next free shard of the batch.
     next: AtomicUsize,
     loss: Mutex<f64>,
     /// Why it ends early.
@@ -145,7 +145,7 @@ impl<T: Scalar + Element> AotEngine<T> {
         AotEngine { custom_loss: Some(loss.into()), ..self }
     }
 
-    /// Leaves these parts of the flat parameter vector, apart and in order, as they are.
+    /// Freezes these parts of the flat parameter vector, which are disjoint and in order.
     pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Result<Self> {
         let mut flat = vec![T::default(); self.network.parameters()];
         frozen.iter().for_each(|range| flat[range.clone()].fill(T::from_f64(1.0)));
@@ -166,25 +166,26 @@ impl<T: Scalar + Element> AotEngine<T> {
         self.settings.batch_size + usize::from(!self.network.takes_one(Mode::Training))
     }
 
-    /// Shards for so many tiles: a power of two at most, so that batches and threads of the usual numbers share out evenly.
+    /// Shards for this many tiles: a power of two at most, so that the usual batch sizes and numbers of threads divide
+    /// evenly.
     fn most_shards(&self, tiles: usize) -> usize {
         let affordable = (MOST_GRADIENT_ELEMENTS / self.network.parameters().max(1)).clamp(2, MOST_SHARDS);
         tiles.clamp(1, 1 << affordable.ilog2())
     }
 
-    /// The same of those that there are.
+    /// The number of these that exist.
     fn used(&self, tiles: usize) -> usize {
         self.most_shards(tiles).min(self.shards.len())
     }
 
-    /// What this process computes of a batch that all processes have.
+    /// The part of a batch that this process computes, if all processes have the batch.
     fn portion<'a>(&self, rows: &'a [u32]) -> Portion<'a> {
         let tiles = self.tiles(rows.len());
         let own = self.ranks.as_ref().map_or(0..tiles, |(ranks, _)| ranks.share(tiles));
         Portion { rows, tiles: own, before: 0, whole: rows.len() }
     }
 
-    /// What this process computes of batch `step` of which it has the rows `order`, in part.
+    /// The part of batch `step` that this process computes, if it holds only some of its rows: those in `order`.
     fn own_portion<'a>(&self, order: &'a [u32], spread: &Spread, step: usize) -> Portion<'a> {
         let (rows, whole) = (&order[spread.part(step)], spread.rows(step));
         Portion { rows, tiles: 0..self.tiles(rows.len()), before: spread.rank() * self.tiles(whole), whole }
@@ -288,7 +289,7 @@ impl<T: Scalar + Element> AotEngine<T> {
         Ok(loss)
     }
 
-    /// What thread `member` does in an epoch.
+    /// The work of thread `member` in an epoch.
     fn take_part(&self, epoch: &Epoch, member: usize) {
         // Whoever comes late would take a share of a layer before its own part, and wait in there for the others.
         if !epoch.barrier.meet(member, || ()) {
@@ -425,7 +426,7 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
     }
 }
 
-/// A panic while it was held has ended the training: nobody reads what it left.
+/// A panic while it was held has ended the training: nothing reads what it left.
 fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,11 @@
-//! Arenas of one length in the memory of a device, used again and again.
+//! Reusable arenas of one length in the memory of a device.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
 
-/// Those that nobody uses now, each with the stream whose kernels used it before: there they run in order. A host has one stream.
+/// Unused arenas, each with the stream whose kernels used it last: on that stream they run in order. A host has one
+/// stream.
 pub struct Arenas<M> {
     free: Mutex<Vec<(usize, M)>>,
 }

@@ -1,11 +1,12 @@
-//! Which back end runs a network or a function, and why: it is decided here, for fits, predictions and compiled functions.
+//! The choice of the back end that runs a network or a function, and its reason, for fits, predictions and compiled
+//! functions.
 
 use tch::Device;
 
 use crate::error::{Error, Result};
 use crate::graph::Gradient;
 
-/// What runs a graph, with its derivatives.
+/// The back end that runs a graph, with its derivatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackEnd {
     /// Kernels with Clad's derivatives, compiled into the library.
@@ -45,12 +46,13 @@ impl BackEnd {
 pub struct Choice {
     /// Which one.
     pub back_end: BackEnd,
-    /// Why it is not the first one that was asked for; none: it is.
+    /// Why it is not the back end that was requested first; `None` if it is.
     pub instead: Option<String>,
 }
 
 impl Choice {
-    /// For a network: kernels where it has some, unless LibTorch's autograd is asked for. `obstacle`: why it has none.
+    /// The choice for a network: kernels if it has them, unless LibTorch's autograd is requested. `obstacle`: why it
+    /// has none.
     pub fn for_network(gradient: Gradient, device: Device, obstacle: Option<&str>) -> Self {
         let (back_end, instead) = match (gradient, device, obstacle) {
             (Gradient::Clad, Device::Cpu, None) => (BackEnd::Aot, None),
@@ -69,7 +71,7 @@ impl Choice {
         Choice { back_end: BackEnd::Autograd, instead: Some(why) }
     }
 
-    /// What a fit says of `engine`, which runs.
+    /// A fit's description of `engine`, which runs.
     pub fn describe(&self, engine: &str) -> String {
         match &self.instead {
             Some(reason) => format!("{engine}; {reason}"),
@@ -78,7 +80,7 @@ impl Choice {
     }
 }
 
-/// Which back end a compiled function shall have.
+/// The back end that a user wants for a compiled function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Aot, which needs no compiler, or LibTorch; on a GPU cuda or LibTorch.
@@ -106,7 +108,7 @@ impl Wanted {
         }
     }
 
-    /// Whether the function has to be observed, for kernels to run it.
+    /// Whether the function must be observed, for kernels to run it.
     pub fn tries_kernels(self) -> bool {
         self != Wanted::Autograd
     }
@@ -131,7 +133,7 @@ impl Wanted {
         Err(obstacle.unwrap_or_else(|| Error::Internal("kernels for a function that LibTorch is to run".to_owned())))
     }
 
-    /// Why LibTorch runs a function that kernels do not, for `obstacle`; an error where they were asked for.
+    /// Why LibTorch, and not kernels, runs a function, given the `obstacle`; an error if kernels were requested.
     pub fn why_libtorch(self, obstacle: &str) -> Result<String> {
         match self {
             Wanted::Autograd => Ok("the options ask for it".to_owned()),

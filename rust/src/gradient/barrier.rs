@@ -1,4 +1,4 @@
-//! Where the threads of a training meet after each batch.
+//! The barrier at which the threads of a fit meet after each batch.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -32,7 +32,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// For `members` threads, at most [`MOST_MEMBERS`], on so many processors.
+    /// A barrier for `members` threads, at most [`MOST_MEMBERS`], on this many processors.
     pub fn new(members: usize, processors: usize) -> Self {
         Barrier {
             members,
@@ -44,7 +44,7 @@ impl Barrier {
         }
     }
 
-    /// Runs `work` to its end; should it panic, nobody waits for this member any more.
+    /// Runs `work` to its end; if it panics, the others no longer wait for this member.
     pub fn take_part<R>(&self, work: impl FnOnce() -> R) -> R {
         let leave = LeaveOnPanic(self);
         let result = work();

@@ -1,9 +1,10 @@
-//! Runs of rows: the batches of an epoch, or the tiles of a batch, of `size` rows each but the last. A single row that is
-//! left over joins those before it where one is not taken alone, as batch normalisation does not in training.
+//! Runs of rows: the batches of an epoch, or the tiles of a batch, of `size` rows each but the last. A single row that
+//! is left over joins those before it if the network does not take one row alone, as with batch normalisation in
+//! training.
 
 use std::ops::Range;
 
-/// How many runs there are.
+/// Number of runs.
 pub fn count(rows: usize, size: usize, takes_one: bool) -> usize {
     let one_joins = !takes_one && rows > size && rows % size == 1;
     if one_joins { rows / size } else { rows.div_ceil(size) }

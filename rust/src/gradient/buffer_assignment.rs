@@ -1,4 +1,4 @@
-//! Where the values of a program lie.
+//! Buffer assignment: the places of a program's values in memory.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub enum Location {
 
 /// The arena of values: literals, which are written once, then the values of nodes.
 pub struct BufferAssignment {
-    /// Of each buffer's numbers.
+    /// Place of each buffer's values.
     pub values: Vec<Location>,
     /// Numbers in the arena.
     pub length: usize,
@@ -33,7 +33,7 @@ impl BufferAssignment {
         if keeps_values(program) { Self::apart(program) } else { Self::reusing(program) }
     }
 
-    /// Each value in memory of its own, in the order of the nodes.
+    /// Each value in its own memory, in the order of the nodes.
     pub fn apart(program: &Program) -> Self {
         let (mut values, mut room) = Self::literals(program);
         for node in &program.nodes {

@@ -1,4 +1,4 @@
-//! A function observed by LibTorch, compiled: what C++ calls. See `bridge/compiled.rs`.
+//! A compiled function, observed by LibTorch, as C++ calls it. See `bridge/compiled.rs`.
 
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ pub(super) const HOST: usize = 0;
 /// How to compile a function.
 #[derive(Clone, Debug)]
 pub struct CompileOptions {
-    /// Of the user's function, for messages and generated code.
+    /// Name of the user's function, for messages and generated code.
     pub name: String,
     /// Which back end.
     pub back_end: Wanted,
-    /// Why that one, where the caller chose it for the user; else empty.
+    /// Why this back end, if the caller chose it for the user; otherwise empty.
     pub reason: String,
     /// Whether a gradient is wanted, for each of inputs and constants.
     pub gradients: Vec<bool>,
@@ -38,10 +38,10 @@ pub struct CompileOptions {
     pub gpu: Option<Gpu>,
 }
 
-/// What a compiled graph takes and returns beyond the arguments that it was observed with.
+/// Inputs and results of a compiled graph, beyond the arguments that it was observed with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signature {
-    /// Of every number that is computed, gradients included.
+    /// Type of every number that is computed, gradients included.
     pub dtype: DType,
     /// Shapes of the user's results, then of one for each of `updates`; contiguous, made by the caller.
     pub outputs: Vec<Vec<usize>>,
@@ -75,7 +75,7 @@ pub struct CompiledGraph {
     /// Which back end runs, and why.
     choice: Choice,
     reason: String,
-    /// What was compiled, and what Clad made of it.
+    /// The compiled text, and Clad's derivatives of it.
     text: String,
 }
 
@@ -85,7 +85,7 @@ impl CompiledGraph {
         Self::in_blocks(graph, options, BlockRows::Suitable)
     }
 
-    /// The same in blocks of so many rows.
+    /// The same in blocks of this many rows.
     pub fn in_blocks(graph: &ObservedGraph, options: &CompileOptions, rows: BlockRows) -> Result<Self> {
         let CompileOptions { name, back_end: wanted, reason, gradients, time_limit: limit, gpu } = options;
         let mut program = lower::lower(graph, gradients)?;
@@ -118,7 +118,7 @@ impl CompiledGraph {
         })
     }
 
-    /// What kept the first back end that was asked for from running; else empty.
+    /// Why the first requested back end does not run it; otherwise empty.
     pub fn obstacle(&self) -> &str {
         self.choice.instead.as_deref().unwrap_or_default()
     }
@@ -128,7 +128,7 @@ impl CompiledGraph {
         &self.text
     }
 
-    /// What the caller passes and gets.
+    /// The arguments that the caller passes, and the results.
     pub fn signature(&self) -> Signature {
         let Program { dtype, outputs, dropout, arguments, updates, .. } = &self.program;
         Signature {
@@ -294,7 +294,7 @@ impl CompiledGraph {
     }
 }
 
-/// What a back end is to make, and how.
+/// A request to a back end.
 struct Making<'a> {
     back_end: BackEnd,
     name: &'a str,
@@ -352,7 +352,7 @@ fn with_forward_lists<R>(
     })
 }
 
-/// What fTimeLimit says: infinity is no limit.
+/// The duration of fTimeLimit; infinity is no limit.
 pub fn time_limit(seconds: f64) -> Result<Duration> {
     if seconds.is_nan() || seconds <= 0.0 {
         return Err(Error::invalid(format!("fTimeLimit = {seconds}"), "give seconds, more than 0"));

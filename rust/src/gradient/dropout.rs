@@ -1,4 +1,5 @@
-//! Random factors of dropout: a function of seed, step, tile and place alone, so that any number of threads draws the same.
+//! Random factors of dropout: a function of seed, step, tile and place alone, so that they are the same for any number
+//! of threads.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -19,7 +20,7 @@ pub struct DropoutFactors {
 }
 
 impl DropoutFactors {
-    /// Of tile number `tile` of step number `step` of a fit.
+    /// The factors of tile number `tile` of step number `step` of a fit.
     pub fn new(seed: u64, step: u64, tile: u64) -> Self {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         // The stream behind those of the shuffles, one for each epoch.

@@ -1,4 +1,4 @@
-//! What a back end makes of a program.
+//! The program that a back end has compiled.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub trait Executable: Send + Sync {
     /// Computes the outputs of these inputs, and keeps nothing.
     ///
     /// # Safety
-    /// The tensors are those of the program, in memory of the device; nobody writes to inputs until the call has run, nor uses
-    /// outputs otherwise, which overlap nothing else.
+    /// The tensors are those of the program, in memory of the device; nothing writes to inputs until the call has run,
+    /// nor uses outputs otherwise, which overlap nothing else.
     unsafe fn infer(&self, stream: usize, inputs: &[ReadPointer], outputs: &[WritePointer]) -> Result<(), Failure>;
 
     /// The same, and keeps the values.
@@ -52,7 +52,7 @@ pub trait Executable: Send + Sync {
     ) -> Result<()>;
 }
 
-/// What a call gives no result for.
+/// Why a call gives no result.
 #[derive(Debug)]
 pub enum Failure {
     /// An index of this observed operator is out of range.
@@ -67,7 +67,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What one forward call keeps for its backward calls: an arena of values.
+/// The values that one forward call keeps for its backward calls: an arena.
 pub struct SavedForward(Saved);
 
 /// An arena of any kind.

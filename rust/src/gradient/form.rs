@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::graph::Program;
 use crate::kernels::Scalar;
 
-/// What runs a program.
+/// The form in which a program runs.
 pub enum Form<T> {
     /// All of it at once.
     Whole(Executor<T>),

@@ -1,12 +1,12 @@
 //! Back ends: value and gradient of a graph.
 //!
-//! The way from a graph to what runs:
+//! From a graph to running code:
 //!
 //! 1. A graph is a [`Program`](crate::graph::Program): operators with their operands, of a network in one mode or of an observed
 //!    function.
 //! 2. Passes over it: [`Packing`] fuses linear layers with their activations, `blocks` cuts rows into blocks that fit a core's
 //!    cache, `buffer_assignment` and `reverse` give values and adjoints their places in arenas.
-//! 3. A [`BackEnd`] compiles it. Which one, and why, is decided in `back_end` alone, for networks ([`Choice`]) and functions
+//! 3. A [`BackEnd`] compiles it. Only `back_end` decides which one, and why, for networks ([`Choice`]) and functions
 //!    ([`Wanted`]).
 //! 4. A function becomes an [`Executable`] over memory of its device, which [`CompiledGraph`] holds; a network in training becomes an
 //!    [`Engine`], whose threads run a [`Pass`] each, in memory of their own. Predictions run passes, too.
@@ -75,12 +75,12 @@ use crate::kernels::Scalar;
 use crate::optimizer::{Clip, Rule};
 use objective::Objective;
 
-/// What a step minimises and how it moves.
+/// What a step minimises, and how it moves the parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The loss on the graph's output.
     pub loss: Loss,
-    /// Of that loss, see [`Scalar::loss`].
+    /// Parameter of that loss, see [`Scalar::loss`].
     pub loss_parameter: f64,
     /// How the parameters move.
     pub optimiser: Optimiser,
@@ -94,7 +94,7 @@ pub struct Settings {
     pub clip: Option<Clip>,
     /// Rows a step.
     pub batch_size: usize,
-    /// Of the factors of products; only [`aot`] knows another one than [`Precision::Float32`].
+    /// Precision of the factors of products; only [`aot`] supports others than [`Precision::Float32`].
     pub precision: Precision,
 }
 
@@ -137,7 +137,7 @@ pub struct Rows<'a> {
     pub weights: &'a [f32],
     /// Applied to the features.
     pub scaler: &'a Scaler,
-    /// Applied to the labels; none: they are taken as they are.
+    /// Applied to the labels; none: they are not scaled.
     pub target: Option<&'a Scaler>,
     /// Factor that brings the mean weight of the training part to 1.
     pub weight_scale: f64,
@@ -186,21 +186,21 @@ pub struct Snapshot {
     pub parameters: Vec<f32>,
     /// The flat vector of running statistics.
     pub state: Vec<f32>,
-    /// Of the optimiser, see [`crate::optimizer::State`].
+    /// Moments of the optimiser, see [`crate::optimizer::State`].
     pub moments: [Vec<f32>; 2],
-    /// Of the optimiser so far.
+    /// Steps of the optimiser so far.
     pub steps: u64,
 }
 
-/// What decides on the steps of a call of [`Engine::train`].
+/// Decides on the steps of a call of [`Engine::train`].
 pub trait Steps: Sync {
     /// The step size after batch number `batch` of the call, from 0 on, whose sum of weight times loss is `loss`. An error ends
     /// the call without that step. An engine calls it once for each batch, in order, on any of its threads; one whose device
     /// works ahead gives a loss of 0.
     fn rate(&self, batch: usize, loss: f64) -> Result<f64>;
 
-    /// How the call's events come to batches where each process has events of its own; else all have the same, and batches have
-    /// the size of the settings.
+    /// How the call's events are divided into batches if each process has events of its own; otherwise all have the
+    /// same, and batches have the size of the settings.
     fn spread(&self) -> Option<&Spread> {
         None
     }
@@ -237,7 +237,7 @@ pub trait Engine: Send {
         0
     }
 
-    /// All that its next steps depend on, beside its settings.
+    /// The state that its next steps depend on, besides its settings.
     fn snapshot(&self) -> Result<Snapshot>;
 
     /// Goes on from `snapshot`, which must be of an engine of the same network and settings.

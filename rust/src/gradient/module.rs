@@ -1,4 +1,4 @@
-//! Any module as the engine runs it: its program for the rows of a tile, and Clad's derivatives back through it.
+//! A module as the engine runs it: its program for the rows of a tile, forward, and backward with Clad's derivatives.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -19,7 +19,7 @@ const MOST_FACTORS: usize = 128;
 /// Bytes of the values of a tile: with its adjoints they stay in a core's own cache of 1 to 2 MB.
 const TILE_BYTES: usize = 512 << 10;
 
-/// A module laid out for tiles: of a few rows where events do not know each other in training, else of whole batches.
+/// A module laid out for tiles: of a few rows if events are independent in training, otherwise of whole batches.
 pub struct ModuleTiles<T> {
     module: Arc<Module>,
     packing: Packing<T>,
@@ -54,7 +54,7 @@ pub struct ModuleMemory<T> {
 }
 
 impl<T: Scalar + Element> ModuleTiles<T> {
-    /// Of a module that starts from this state. `seed` is that of dropout.
+    /// Lays out a module that starts from this state. `seed` is that of dropout.
     pub fn new(module: Arc<Module>, state: &[T], seed: u64, precision: Precision) -> Result<Self> {
         let rows = training_rows::<T>(&module, precision);
         // What is packed runs at once.
@@ -65,7 +65,7 @@ impl<T: Scalar + Element> ModuleTiles<T> {
         Ok(ModuleTiles { module, packing, tile_rows, state: RwLock::new(HostBuffer::from_slice(state)?), seed })
     }
 
-    /// What a thread needs to run tiles.
+    /// The memory that a thread needs to run tiles.
     pub fn memory(&self) -> Result<ModuleMemory<T>> {
         let is_whole = !self.module.events_are_apart();
         let passes = [Passes::new(Mode::Training, is_whole), Passes::new(Mode::Evaluation, false)];
@@ -117,7 +117,7 @@ impl<T: Scalar + Element> ModuleTiles<T> {
         self.packing.derived(Mode::Training)
     }
 
-    /// What is computed from the parameters once for each change of them.
+    /// Computes the values that are derived from the parameters, once for each change of them.
     pub fn derive(&self, own: &[T], derived: &mut [T]) {
         self.packing.derive(own, derived);
     }

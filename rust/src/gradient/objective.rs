@@ -1,4 +1,4 @@
-//! What a fit minimises.
+//! The objective that a fit minimises.
 
 use std::sync::Arc;
 

@@ -38,7 +38,8 @@ pub struct ObservedLoss {
 }
 
 impl ObservedLoss {
-    /// Of a network with so many outputs and events with so many labels, which are numbers of classes where `takes_classes`; `read` gives so many bytes of a captured tensor.
+    /// For a network with this many outputs and events with this many labels, which are class numbers if
+    /// `takes_classes`; `read` returns the given number of bytes of a captured tensor.
     pub fn new(
         batch: AnyBatch,
         one: Result<ObservedGraph, String>,
@@ -99,7 +100,7 @@ impl ObservedLoss {
         })
     }
 
-    /// What a loss of classes can do without integers.
+    /// Advice for a loss of classes without integers.
     fn of_classes(&self) -> &'static str {
         match self.outputs > 1 && self.labels == 1 {
             true => {
@@ -126,7 +127,7 @@ impl ObservedLoss {
         }
     }
 
-    /// Whether it gives one number for all rows; refuses what is no loss.
+    /// Whether it returns one number for all rows; refuses a function that is not a loss.
     fn check(&self, program: &Program, rows: usize) -> Result<bool> {
         let argument = &program.arguments[0];
         let fits = argument.view.sizes == [rows, self.width()] && argument.view.is_contiguous();
@@ -146,7 +147,7 @@ impl ObservedLoss {
         }
     }
 
-    /// Outputs of that size and labels of 0 and 1 of so many events.
+    /// Outputs of that size and labels of 0 and 1 for this many events.
     fn examples(&self, rows: usize, scale: f32) -> Vec<f32> {
         let width = self.width();
         let x = |index: usize| match index % width < self.outputs {
@@ -156,7 +157,7 @@ impl ObservedLoss {
         (0..rows * width).map(x).collect()
     }
 
-    /// One number has to be the mean over the events: event weights could not apply to another.
+    /// A single number must be the mean over the events: event weights could not apply to anything else.
     fn check_mean(&self) -> Result<()> {
         for (rows, scale) in APART.into_iter().flat_map(|rows| SCALES.map(|scale| (rows, scale))) {
             let x = self.examples(rows, scale);
@@ -261,8 +262,8 @@ impl ObservedLoss {
         unsafe { compiled.run_backward(HOST, &saved, &inputs, &seeds, &gradients) }
     }
 
-    /// The sum of weight times loss over the rows of `outputs` [rows, outputs] and `labels` [rows, labels]; `adjoint` gets the
-    /// derivative of `scale * weight * loss`. What goes wrong unwinds as an error.
+    /// The sum of weight times loss over the rows of `outputs` [rows, outputs] and `labels` [rows, labels]; `adjoint`
+    /// gets the derivative of `scale * weight * loss`. Errors unwind.
     pub fn run<T: Scalar>(
         &self,
         outputs: &[T],

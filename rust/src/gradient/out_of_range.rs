@@ -1,4 +1,4 @@
-//! Which index was out of range, for messages.
+//! Finds the index that was out of range, for messages.
 
 use crate::device::ReadTensors;
 use crate::graph::Program;

@@ -4,8 +4,9 @@
 //! A layer is packed if a weight [outputs, inputs] and a bias [outputs] are used for it alone, in both modes, and if it takes
 //! the events as they are or is connected with another such layer by element-wise functions: packing the rows of a single
 //! layer, and unpacking them, would cost as much as it gains. For predictions single layers are packed, too, so that an
-//! event gets the same bits whatever the number of events is. In a program the weight's argument becomes the packed layer and
-//! the bias's what is derived from it. With products in bfloat16 that is the weight as pairs, and a node of its own rounds the input.
+//! event gets the same bits whatever the number of events is. In a program the weight's argument becomes the packed
+//! layer, and the bias's argument what is derived from it. With products in bfloat16 that is the weight as pairs, and a
+//! separate node rounds the input.
 
 mod layers;
 mod packer;
@@ -22,7 +23,7 @@ use packer::Packer;
 /// Where the parameters of a module lie.
 pub struct Packing<T> {
     layers: Vec<Layer>,
-    /// What takes the place of each captured tensor.
+    /// The replacements of captured tensors.
     bindings: Vec<Binding>,
     parameters: usize,
     derived: usize,
@@ -31,7 +32,7 @@ pub struct Packing<T> {
     scalar: PhantomData<T>,
 }
 
-/// What is passed in the place of a captured tensor.
+/// The value that is passed in place of a captured tensor.
 #[derive(Clone, Debug)]
 pub enum Binding {
     /// A part of the parameters in their own order, with its gradient.
@@ -146,7 +147,7 @@ impl<T: Scalar> Packing<T> {
         if mode == Mode::Training { self.derived } else { 0 }
     }
 
-    /// What takes the place of a captured tensor.
+    /// The value that takes the place of a captured tensor.
     pub fn binding(&self, captured: usize, mode: Mode) -> Binding {
         match &self.bindings[captured] {
             Binding::Derived(_) if mode == Mode::Evaluation => Binding::Derived(0..0),

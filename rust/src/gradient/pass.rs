@@ -30,7 +30,7 @@ pub struct Pass<T> {
     updates: Vec<Update<T>>,
     /// Their memory stays.
     lists: TensorLists,
-    /// What is passed for each constant, and where its gradient goes.
+    /// The value that is passed for each constant, and where its gradient goes.
     constants: Vec<Constant>,
     gradients: Vec<Option<usize>>,
     /// Of what [`Memory`] has.
@@ -83,7 +83,8 @@ impl<T: Scalar + Element> Pass<T> {
         Self::laid_out(module, packing, mode, rows, program, Form::whole(program)?)
     }
 
-    /// What computes `rows` rows of `module` in evaluation, with their gradient, of parameters in the flat vector's order.
+    /// A pass that computes `rows` rows of `module` in evaluation, with their gradient, from parameters in the order of
+    /// the flat vector.
     pub fn by_events(module: &Module, packing: &Packing<T>, rows: usize) -> Result<Self> {
         Self::of_program(module, packing, Mode::Evaluation, rows, &module.program_by_events(rows)?)
     }
@@ -138,7 +139,7 @@ impl<T: Scalar + Element> Pass<T> {
         })
     }
 
-    /// Whether the rows are to be packed.
+    /// Whether the rows must be packed.
     pub fn packs_events(&self) -> bool {
         self.packs_events
     }
@@ -155,7 +156,8 @@ impl<T: Scalar + Element> Pass<T> {
         }
     }
 
-    /// The outputs of the rows into `results` [rows, outputs]; large operators run on so many threads of the present pool.
+    /// Writes the outputs of the rows into `results` [rows, outputs]; large operators run on `threads` threads of the
+    /// current pool.
     pub fn forward(&mut self, module: &Module, memory: &Memory<T>, threads: usize, results: &mut [T]) -> Result<()> {
         assert_eq!(results.len(), self.results, "results of another number of rows");
         self.list(module, memory);
@@ -227,7 +229,7 @@ impl<T: Scalar + Element> Pass<T> {
         self.form.run().backward(values, adjoints, inputs, seeds, sum, gradients, threads);
     }
 
-    /// Lists the arguments, anew for each call: a pointer of an earlier one would not be good for what was lent since.
+    /// Lists the arguments again for each call: pointers of an earlier call may no longer be valid.
     fn list(&mut self, module: &Module, memory: &Memory<T>) {
         let &Memory { x, parameters, derived, state } = memory;
         // One by one: a comparison of whole arrays waits until what was just written can be read.
@@ -262,7 +264,7 @@ impl Constant {
     }
 }
 
-/// What a pass reads besides its own memory.
+/// The data that a pass reads besides its own memory.
 pub struct Memory<'a, T> {
     /// [rows, inputs], or packed.
     pub x: &'a [T],

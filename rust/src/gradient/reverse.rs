@@ -1,10 +1,10 @@
-//! The reverse pass before the numbers: which pullback begins an adjoint, and where adjoints lie.
+//! The plan of the reverse pass: which pullback begins an adjoint, and where adjoints lie.
 
 use super::buffer_assignment::{Location, Room};
 use crate::graph::Program;
 use crate::graph::program::{Node, Primitive, Tensor};
 
-/// What a pullback does to the adjoint of an operand.
+/// The effect of a pullback on the adjoint of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Adds to what the pullbacks before it left.
@@ -19,14 +19,14 @@ pub enum Begin {
 pub struct Pullback<'a> {
     /// Its value's buffer.
     pub value: usize,
-    /// What it reads.
+    /// The operands that it reads.
     pub operands: Vec<&'a Tensor>,
     /// Whether it can write the adjoint of an operand instead of adding to it.
     pub stores: Vec<bool>,
 }
 
 impl<'a> Pullback<'a> {
-    /// Of a step that is one node.
+    /// The pullback of a step that is one node.
     pub fn of(node: &'a Node) -> Self {
         // The gradient of an argument is the adjoint of what is loaded.
         let operands: Vec<&Tensor> = match node.primitive {
@@ -42,7 +42,7 @@ impl<'a> Pullback<'a> {
     }
 }
 
-/// What happens to adjoints, from the last step to the first.
+/// The reverse pass: what pullbacks do to adjoints, from the last step to the first.
 pub struct Reverse {
     /// For each step and operand; no operand for a step that nothing comes back to, `None` where no adjoint is needed.
     pub steps: Vec<Vec<Option<Begin>>>,
@@ -51,7 +51,7 @@ pub struct Reverse {
 }
 
 impl Reverse {
-    /// Of these steps, in the order of the forward pass.
+    /// The plan for these steps, in the order of the forward pass.
     pub fn new(program: &Program, pullbacks: &[Pullback]) -> Self {
         let mut begun = vec![false; program.buffers.len()];
         let is_needed = |buffer: usize| program.buffers[buffer].active && program.buffers[buffer].length > 0;
@@ -84,9 +84,9 @@ impl Reverse {
         Reverse { steps, zero }
     }
 
-    /// A place for the adjoint of each buffer that has one, and the numbers in an arena for them. An adjoint that is no
-    /// gradient has its memory from the pullback that begins it to that of its own step: what is used again soon is
-    /// still in the cache.
+    /// A place for the adjoint of each buffer that has one, and the size of an arena for them. An adjoint that is not a
+    /// gradient has its memory from the pullback that begins it to that of its own step, so that memory that is soon
+    /// used again is still in the cache.
     pub fn places(&self, program: &Program, pullbacks: &[Pullback]) -> (Vec<Option<Location>>, usize) {
         let mut places: Vec<Option<Location>> = vec![None; program.buffers.len()];
         for (index, argument) in program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient) {

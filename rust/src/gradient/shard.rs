@@ -1,4 +1,4 @@
-//! One share of a batch: tiles of rows, one after the other, in the memory of whoever runs it.
+//! One share of a batch: tiles of rows, one after the other, in the memory of the thread that runs it.
 
 use super::batches::batches;
 use super::module::{ModuleMemory, Tile};
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::graph::Mode;
 use crate::kernels::Scalar;
 
-/// What all shards of a batch have in common.
+/// The data that all shards of a batch share.
 pub struct Share<'a, T> {
     pub network: &'a ModuleTiles<T>,
     pub objective: Objective<'a>,
@@ -34,7 +34,7 @@ pub struct Workspace<T> {
 }
 
 impl<T: Scalar + Element> Workspace<T> {
-    /// For tiles of up to so many rows.
+    /// For tiles of up to `rows` rows.
     pub fn new(network: &ModuleTiles<T>, rows: usize) -> Result<Self> {
         let outputs = network.outputs();
         Ok(Workspace {
@@ -74,19 +74,19 @@ impl<T> Share<'_, T> {
     }
 }
 
-/// What came out of the last run.
+/// A shard with the result of its last run.
 pub struct Shard<T> {
     gradient: HostBuffer<T>,
     loss: f64,
 }
 
 impl<T: Scalar + Element> Shard<T> {
-    /// For so many parameters.
+    /// For this many parameters.
     pub fn new(parameters: usize) -> Result<Self> {
         Ok(Shard { gradient: HostBuffer::zeros(parameters)?, loss: 0.0 })
     }
 
-    /// The gradient of `scale * weight * loss` over `rows`, in tiles of `tile` rows, of which `place` are before them.
+    /// The gradient of `scale * weight * loss` over `rows`, in tiles of `tile` rows; `place` tiles come before them.
     pub fn run(
         &mut self,
         space: &mut Workspace<T>,

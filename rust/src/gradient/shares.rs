@@ -1,5 +1,6 @@
-//! One layer's products, shared out over the threads of the present pool: by panels of its outputs, and for the adjoint
-//! of its inputs by theirs. A panel is computed whole by one thread, so the bits are the same for any number of threads.
+//! One layer's products, divided among the threads of the current pool: by panels of its outputs, and for the adjoint
+//! of its inputs by panels of the inputs. A panel is computed whole by one thread, so the bits are the same for any
+//! number of threads.
 
 use std::ops::Range;
 
@@ -10,14 +11,14 @@ use crate::kernels::{Scalar, bf16};
 /// Floating-point operations below which a product is done before a second thread has come: some 30 us of work.
 const WORTH_SHARING: usize = 1 << 22;
 
-/// Rows, inputs and outputs of a layer, and the threads there are for it.
+/// Rows, inputs and outputs of a layer, and its number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
     pub shape: [usize; 3],
     pub threads: usize,
 }
 
-/// What the pullback of a layer reads: its value before `act`, and the adjoint of its own.
+/// The inputs of a layer's pullback: its value before `act`, and the adjoint of its value.
 #[derive(Clone, Copy)]
 pub struct Pulled<'a, T> {
     pub act: u8,
@@ -32,7 +33,7 @@ pub struct Input<'a, T> {
 }
 
 impl Shares {
-    /// Whether there are several shares.
+    /// Whether there is more than one share.
     fn are_several<T: Scalar>(&self) -> bool {
         let [rows, inputs, outputs] = self.shape;
         let is_worth_it = self.threads > 1 && outputs > 1 && 2 * rows * inputs * outputs >= WORTH_SHARING;
@@ -45,7 +46,8 @@ impl Shares {
         T::padded(columns.div_ceil(self.threads))
     }
 
-    /// Calls `run` for each share of `columns` columns with its part of `into`, which has so many numbers for each column.
+    /// Calls `run` for each share of `columns` columns with its part of `into`, which has this many numbers for each
+    /// column.
     fn each<T: Scalar>(
         &self,
         columns: usize,
@@ -155,7 +157,7 @@ impl Shares {
     }
 }
 
-/// The panels of these columns, the first of which begins one, in a matrix of so many numbers a column.
+/// The panels of these columns, the first of which begins a panel, in a matrix with `each` numbers per column.
 fn part<'a, T: Scalar>(matrix: &'a [T], each: usize, columns: &Range<usize>) -> &'a [T] {
     &matrix[each * columns.start..each * T::padded(columns.end)]
 }

@@ -1,4 +1,4 @@
-//! Batches of events that lie with several processes, each of which has some of every batch.
+//! Batches whose events are spread over several processes, each of which holds some of every batch.
 
 use std::ops::Range;
 
@@ -35,12 +35,12 @@ impl Spread {
         Spread { rank, ends, rows }
     }
 
-    /// Of batches of `rows` events, where `ends` are the events of this process behind each.
+    /// For batches of `rows` events; `ends` are the events of this process up to the end of each.
     pub fn of_batches(rank: usize, ends: Vec<usize>, rows: Vec<usize>) -> Self {
         Spread { rank, ends, rows }
     }
 
-    /// How many batches there are.
+    /// Number of batches.
     pub fn steps(&self) -> usize {
         self.rows.len()
     }

@@ -1,4 +1,4 @@
-//! Lists of tensors for one call: memory that is there from the second call on.
+//! Lists of tensors for one call; their memory is reused from the second call on.
 
 use std::cell::RefCell;
 

@@ -1,9 +1,9 @@
 //! One observation for every number of rows.
 //!
-//! A function was observed with R rows and with R + 1. What differs between the two observations are whole numbers (sizes,
-//! strides, arguments of operators) and rarely a factor; each is taken to be linear in the rows: its value, and how much a
-//! row adds. A third observation, with other rows, has to come out as this says, or the function is refused. Lowering
-//! works every shape out anew and compares it with the one that is expected, so that a wrong one is noticed.
+//! A function was observed with R rows and with R + 1. The two observations differ in whole numbers (sizes, strides,
+//! arguments of operators) and rarely in a factor; each is taken to be linear in the rows: a value, and how much a row
+//! adds. A third observation, with another number of rows, must agree with this, or the function is refused. Lowering
+//! derives every shape again and compares it with the expected one, so that a wrong one is noticed.
 
 use super::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 use crate::error::{Error, Result};
@@ -87,7 +87,7 @@ impl AnyBatch {
     }
 }
 
-/// What is `a` at some rows and `b` with one row more, `more` rows further.
+/// The number that is `a` at some rows and `b` with one row more, for `more` rows more.
 fn whole(a: i64, b: i64, more: i64) -> Option<i64> {
     a.checked_add(b.checked_sub(a)?.checked_mul(more)?)
 }

@@ -19,7 +19,7 @@ pub fn whole_features(program: &Program, events: usize) -> Vec<bool> {
     (0..count).map(|feature| features.iter().skip(feature).step_by(count).any(|element| element.whole)).collect()
 }
 
-/// What an element of a buffer is computed into.
+/// How an element of a buffer is used.
 #[derive(Clone, Copy, Default)]
 struct Use {
     /// A result.

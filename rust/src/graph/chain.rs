@@ -1,4 +1,4 @@
-//! A [`Graph`] as a program: what a perceptron computes, for any number of rows.
+//! A [`Graph`] as a program: a perceptron for any number of rows.
 
 use super::program::{Primitive, Product, Tensor};
 use super::{Activation, DType, Graph, Op, Program, View};

@@ -1,4 +1,4 @@
-//! An activation that the user wrote: the graph knows that it is there, a back end has compiled it.
+//! An activation that the user wrote: the graph only refers to it, a back end has compiled it.
 
 use std::fmt;
 use std::ops::Deref;
@@ -12,10 +12,10 @@ pub trait ScalarFunction: Send + Sync {
     /// As the user wrote it.
     fn text(&self) -> &str;
 
-    /// The value at each of `x`; both have one length. What the function throws unwinds as an error.
+    /// The value at each of `x`; both have one length. An exception from the function unwinds as an error.
     fn values(&self, x: &[f64], values: &mut [f64]);
 
-    /// The derivative at each of `x`; both have one length. What the function throws unwinds as an error.
+    /// The derivative at each of `x`; both have one length. An exception from the function unwinds as an error.
     fn slopes(&self, x: &[f64], slopes: &mut [f64]);
 }
 
@@ -24,7 +24,7 @@ pub trait ScalarFunction: Send + Sync {
 pub struct CustomActivation(Arc<dyn ScalarFunction>);
 
 impl CustomActivation {
-    /// Of a function that is ready.
+    /// Wraps a function that is ready.
     pub fn new(function: impl ScalarFunction + 'static) -> Self {
         CustomActivation(Arc::new(function))
     }

@@ -1,7 +1,7 @@
-//! Which events of a batch each number of a program is computed from.
+//! Dependence analysis: from which events of a batch each element of a program is computed.
 //!
 //! Every element of every buffer has a bit for each event whose features reach it, whatever shape the events have on the way.
-//! What the numbers are does not matter: an element that is multiplied by 0 counts as used.
+//! The values do not matter: an element that is multiplied by 0 counts as used.
 
 use super::outputs::reached;
 use super::program::{Node, Origin, Primitive, Product, Scatter, Tensor};

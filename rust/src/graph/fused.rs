@@ -11,7 +11,7 @@ struct Pair {
     /// Indices of the nodes.
     product: usize,
     sum: usize,
-    /// What is added, as a third operand of the product.
+    /// The term that is added, as a third operand of the product.
     term: Tensor,
 }
 

@@ -8,7 +8,7 @@ pub fn keeps_values(program: &Program) -> bool {
     program.arguments.iter().any(|argument| argument.gradient)
 }
 
-/// For each node the buffers of nodes that no later one reads, and that are no outputs.
+/// For each node the buffers of nodes that no later one reads and that are not outputs.
 pub fn ended_buffers(program: &Program) -> Vec<Vec<usize>> {
     let mut last = vec![None; program.buffers.len()];
     for (step, node) in program.nodes.iter().enumerate() {

@@ -1,12 +1,12 @@
-//! What the gradient back ends run.
+//! The graphs that the back ends run.
 //!
 //! - [`Graph`]: a chain of layers to be trained, and where its parameters lie.
-//! - [`Program`]: the operators of any function that LibTorch was seen to run; [`lower`] makes it. [`AnyBatch`]: such a
-//!   function for any number of rows. [`Module`]: one with parameters, in both modes, which trains. [`rows`]: its rows in
-//!   blocks.
+//! - [`Program`]: the operators of any function that LibTorch was observed to run; [`lower`] makes it. [`AnyBatch`]:
+//!   such a function for any number of rows. [`Module`]: one with parameters, in both modes, which trains. [`rows`]:
+//!   its rows in blocks.
 //!
 //! A graph is a chain: each node takes the value of the node before it, the first one the features. Rows are not part
-//! of a shape; a node has a width (numbers a row).
+//! of a shape; a node has a width (elements per row).
 
 mod batch;
 mod categories;
@@ -84,7 +84,7 @@ impl From<Activation> for Op {
 /// An operation with the widths of its value and of its input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it computes.
+    /// The function that it computes.
     pub op: Op,
     /// Numbers a row of its input.
     pub inputs: usize,

@@ -1,4 +1,4 @@
-//! A function of events with parameters, as what trains: its operators in both modes, for any number of rows.
+//! A trainable function of events with parameters: its operators in both modes, for any number of rows.
 
 mod cost;
 mod made;
@@ -22,7 +22,7 @@ pub enum Mode {
     Evaluation,
 }
 
-/// What a program has derivatives by.
+/// The variables of a program's derivatives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Nothing,
@@ -69,7 +69,7 @@ pub enum Captured {
     Parameter(Range<usize>),
     /// Where it lies in the flat vector of state: running statistics, which training changes.
     State(Range<usize>),
-    /// Its elements, which stay as they are: their bytes, in words because of their alignment.
+    /// Its elements, which do not change: their bytes, in words because of their alignment.
     Fixed(Vec<u64>),
 }
 
@@ -92,9 +92,9 @@ pub struct Module {
     bound: Option<Bound>,
 }
 
-/// What a module computes.
+/// The function of a module.
 enum Definition {
-    /// A function that LibTorch was seen to run, in training and in evaluation.
+    /// A function that LibTorch was observed to run, in training and in evaluation.
     Observed(Box<[Observed; 2]>),
     /// A chain of layers, in both modes; its constants are all that it captures.
     Chain(Graph, Vec<usize>),
@@ -111,7 +111,7 @@ impl Module {
         &self.name
     }
 
-    /// Of one event.
+    /// The shape of one event.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -141,12 +141,12 @@ impl Module {
         &self.captured
     }
 
-    /// Of every number.
+    /// The type of every number.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Of an event.
+    /// The cost of an event.
     pub fn cost(&self) -> Cost {
         self.cost
     }

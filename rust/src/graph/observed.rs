@@ -1,13 +1,13 @@
-//! A function as the operators that LibTorch was seen to run.
+//! A function as the operators that LibTorch was observed to run.
 
 use super::DType;
 
 /// A tensor that an observed function takes, makes or returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedValue {
-    /// As in the user's code where that is known, else empty.
+    /// The name in the user's code if it is known, otherwise empty.
     pub name: String,
-    /// Of its elements.
+    /// Element type.
     pub dtype: DType,
     /// Elements along each dimension.
     pub shape: Vec<i64>,
@@ -50,7 +50,7 @@ impl ObservedArgument {
 pub struct ObservedNode {
     /// With its namespace: `aten::matmul`.
     pub op: String,
-    /// Of its schema: `dim_IntList`; empty for the default.
+    /// Overload name of its schema: `dim_IntList`; empty for the default.
     pub overload: String,
     /// By position in the schema, defaults filled in.
     pub arguments: Vec<ObservedArgument>,
@@ -60,7 +60,7 @@ pub struct ObservedNode {
     pub place: String,
 }
 
-/// What LibTorch was seen doing, in order.
+/// The calls that LibTorch was observed to make, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedGraph {
     /// Every tensor.

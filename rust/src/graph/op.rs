@@ -79,10 +79,10 @@ listed! {
     }
 }
 
-/// What the outputs of a network are, once they are predictions.
+/// The meaning of a network's outputs, once they are predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
-    /// Of label 1, or of the classes.
+    /// Probabilities of label 1, or of the classes.
     Probabilities,
     /// In the units of the labels.
     Values,
@@ -90,14 +90,14 @@ pub enum Gives {
     Gaussians,
 }
 
-/// Of LeakyReLU, below 0.
+/// Slope of LeakyReLU, below 0.
 const LEAKY_SLOPE: f64 = 0.01;
 
 /// Beyond it softplus is the identity: exp(-40) is less than half a unit in the last place of 40 in float64.
 const SOFTPLUS_THRESHOLD: f64 = 40.0;
 
 impl Activation {
-    /// The scalar function that it is, and the number that this takes beside x.
+    /// Its scalar function, and the number that this takes besides x.
     pub fn function(self) -> (Function, Option<f64>) {
         match self {
             Activation::Identity => (Function::Identity, None),
@@ -123,7 +123,7 @@ impl Loss {
         self.gives() != Gives::Probabilities
     }
 
-    /// What a network that was trained with it predicts.
+    /// The predictions of a network that was trained with it.
     pub fn gives(self) -> Gives {
         match self {
             Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy | Loss::Focal => Gives::Probabilities,
@@ -133,8 +133,8 @@ impl Loss {
     }
 }
 
-/// Of [`Loss::Gaussian`], in the units of the standardised targets: a ten-thousandth of the targets' standard deviation (exp(-9.25)),
-/// beyond what a fit in float32 resolves, and far from where the loss overflows.
+/// Lower limit for [`Loss::Gaussian`], in the units of the standardised targets: a ten-thousandth of the targets'
+/// standard deviation (exp(-9.25)), beyond what a fit in float32 resolves, and far from where the loss overflows.
 pub const LEAST_LOG_VARIANCE: f64 = -18.5;
 
 impl Gives {
@@ -194,11 +194,11 @@ listed! {
         Constant = "constant",
         /// Along half a period of a cosine, down towards 0, epoch by epoch (Loshchilov and Hutter 2017, eq. 5).
         Cosine = "cosine",
-        /// Multiplied by a factor every so many epochs.
+        /// Multiplied by a factor every given number of epochs.
         Step = "step",
         /// Up along half a period of a cosine and down along another, step by step (Smith and Topin 2018).
         OneCycle = "one_cycle",
-        /// Multiplied by a factor when the validation loss has not improved for so many epochs.
+        /// Multiplied by a factor when the validation loss has not improved for a given number of epochs.
         Plateau = "plateau",
     }
 }
@@ -261,7 +261,7 @@ listed! {
 }
 
 impl DType {
-    /// Of an element.
+    /// Bytes of an element.
     pub fn bytes(self) -> usize {
         match self {
             DType::Float64 | DType::Int64 => 8,

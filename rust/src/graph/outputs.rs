@@ -34,8 +34,9 @@ pub fn reached(program: &Program) -> Vec<bool> {
     dependents(program, &program.outputs).into_iter().map(|outputs| outputs != 0).collect()
 }
 
-/// For each argument the output whose adjoint is its gradient as it is: a sum of the argument and something else, neither of which
-/// anything else reads. No gradient of these arguments is computed any more.
+/// For each argument the output whose adjoint is its gradient unchanged: the output is a sum of the argument and
+/// another operand, and nothing else reads the argument or the sum. The gradient of these arguments is no longer
+/// computed.
 pub fn pass_on(program: &mut Program) -> Vec<Option<usize>> {
     let mut reads = vec![0_usize; program.buffers.len()];
     for tensor in program.nodes.iter().flat_map(|node| &node.operands).chain(&program.outputs) {

@@ -21,13 +21,13 @@ const LENGTH_LIMIT: usize = 1 << 40;
 pub struct Tensor {
     /// Index into [`Program::buffers`].
     pub buffer: usize,
-    /// Of its elements.
+    /// View of its elements.
     pub view: View,
-    /// What the elements are.
+    /// Kind of its elements.
     pub kind: Kind,
 }
 
-/// What a tensor's elements are.
+/// The kind of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers.
@@ -75,7 +75,7 @@ pub struct Buffer {
 pub struct Argument {
     /// As in the user's code; may be empty.
     pub name: String,
-    /// Of its elements.
+    /// Element type.
     pub dtype: DType,
     /// Its shape and strides in the caller's memory, from its first element on.
     pub view: View,
@@ -85,8 +85,8 @@ pub struct Argument {
     pub buffer: usize,
 }
 
-/// What is read of an argument's elements. The parts of an int64 are whole numbers that float32 holds exactly, and compare,
-/// from the top down, as the int64 does.
+/// The part of an argument's elements that is read. The parts of an int64 are whole numbers that float32 holds exactly,
+/// and compare, from the top down, as the int64 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Digits {
     /// The element, rounded to the type of the graph.
@@ -103,7 +103,7 @@ impl Digits {
     /// The parts of an int64, the one that decides first.
     pub const PARTS: [Digits; 3] = [Digits::Top, Digits::Middle, Digits::Bottom];
 
-    /// Of an integer.
+    /// The part of an integer.
     pub fn of(self, value: i64) -> f64 {
         const MASK: i64 = (1 << 22) - 1;
         (match self {
@@ -115,7 +115,7 @@ impl Digits {
     }
 }
 
-/// What a node computes from its operands.
+/// The computation of a node from its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Primitive {
     /// An argument, of any type and strides, as dense numbers.
@@ -133,7 +133,8 @@ pub enum Primitive {
         /// Which of several has the derivative.
         ties: Ties,
     },
-    /// The root of the sum of squares over the last dimensions, which have so many elements together; derivative 0 at 0.
+    /// The root of the sum of squares over the last dimensions, which have this many elements together; derivative 0 at
+    /// 0.
     Length(usize),
     /// Softmax over a dimension of `columns` elements, or its logarithm; the operand is dense unless it is the last one.
     Softmax {
@@ -171,7 +172,7 @@ pub enum Primitive {
     /// The operand, [rows, columns] packed, as pairs of bfloat16 along rows and across them (`cpp/kernels/bf16.cpp`); it has no
     /// derivative: that of the layer that reads it is given to the operand.
     Round([usize; 2]),
-    /// The operand, dense [rows, columns], packed, with zeros where there is no column.
+    /// The operand, dense [rows, columns], packed, with zeros in the padding.
     Pack([usize; 2]),
     /// The other way round.
     Unpack([usize; 2]),
@@ -186,7 +187,7 @@ pub enum Primitive {
     Scatter(Scatter),
     /// The value filled with a number, then each operand copied to its place in it.
     Concat {
-        /// What the rest is filled with.
+        /// The value of the rest.
         fill: f64,
         /// A view of the value for each operand.
         places: Vec<View>,
@@ -291,7 +292,7 @@ pub enum Ties {
 /// One step of the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it computes.
+    /// The primitive that it computes.
     pub primitive: Primitive,
     /// Views of earlier buffers.
     pub operands: Vec<Tensor>,
@@ -329,7 +330,7 @@ pub struct Dropout {
 /// A validated graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// Of every number.
+    /// Type of every number.
     pub dtype: DType,
     /// Inputs, constants, random factors.
     pub arguments: Vec<Argument>,
@@ -431,7 +432,7 @@ impl Program {
         Ok(Tensor { buffer, view, kind: if is_mask { Kind::Mask } else { Kind::Number } })
     }
 
-    /// What the user's function returns.
+    /// The results of the user's function.
     pub fn results(&self) -> &[Tensor] {
         &self.outputs[..self.outputs.len() - self.updates.len()]
     }

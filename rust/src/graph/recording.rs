@@ -1,11 +1,11 @@
-//! An observation that is written down operator by operator, without LibTorch.
+//! An observation that is recorded operator by operator, without LibTorch.
 
 use super::view::row_major;
 use super::{DType, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 
 /// See the module's documentation. Every tensor is dense.
 pub struct Recording {
-    /// What was written down.
+    /// The recorded graph.
     pub graph: ObservedGraph,
 }
 

@@ -1,4 +1,4 @@
-//! A program written anew, with other nodes in some places.
+//! Rewrites a program with other nodes in some places.
 
 use super::program::{Node, Origin, Tensor};
 use super::{Program, View};
@@ -14,11 +14,11 @@ pub(super) fn readers(program: &Program) -> Vec<Vec<Option<usize>>> {
     readers
 }
 
-/// Writes a program anew.
+/// Rewrites a program.
 pub(super) struct Rewriter<'a> {
     pub old: &'a Program,
     pub new: Program,
-    /// The new buffer of each old one that is there.
+    /// The new buffer of each old one that has been rewritten.
     pub buffers: Vec<Option<usize>>,
     /// Where the elements of an old buffer lie in its new one, if not as they did.
     pub parts: Vec<Option<View>>,
@@ -61,7 +61,7 @@ impl<'a> Rewriter<'a> {
         self.buffers[old] = Some(value.buffer);
     }
 
-    /// The new program, once all of the old one is there.
+    /// The new program, once all of the old one has been rewritten.
     pub fn finished(mut self) -> Result<Program> {
         for (index, argument) in self.old.arguments.iter().enumerate() {
             self.new.arguments[index].buffer = self.buffer(argument.buffer)?;

@@ -1,8 +1,8 @@
-//! A module as text: what is observed of it, for files.
+//! A module as text, for files: what was observed of it.
 //!
-//! A file may hold anything. [`SavedModule::restore`] refuses what LibTorch could not have been seen to do: numbers that point
-//! nowhere, operators without kernels, tensors larger than a [`Bound`]. Lowering then works out every shape anew, within the
-//! same bound.
+//! A file may hold anything. [`SavedModule::restore`] refuses whatever cannot be an observation of LibTorch: numbers
+//! that point nowhere, operators without kernels, tensors larger than a [`Bound`]. Lowering then derives every shape
+//! again, within the same bound.
 
 use std::fmt::{self, Formatter};
 
@@ -97,9 +97,9 @@ enum SavedArgument {
 pub struct SavedTensor {
     /// Whether it trains.
     pub is_parameter: bool,
-    /// Of its elements.
+    /// Element type.
     pub dtype: DType,
-    /// How many there are in memory.
+    /// Number of elements in memory.
     pub elements: usize,
 }
 
@@ -117,7 +117,7 @@ impl Bound {
         Bound { once: once.saturating_mul(USES) }
     }
 
-    /// Elements that operators on so many rows may read and write together.
+    /// Elements that operators on this many rows may read and write together.
     pub(super) fn elements(self, rows: usize) -> usize {
         MOST_ELEMENTS.saturating_mul(rows).saturating_add(self.once)
     }
@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for Float {
 }
 
 impl SavedModule {
-    /// Of a module that was observed.
+    /// Saves a module that was observed.
     pub fn of(module: &Module) -> Result<Self> {
         let mode = |mode| module.observed(mode).map(SavedMode::of);
         Ok(SavedModule {
@@ -193,7 +193,7 @@ impl SavedModule {
     }
 }
 
-/// The module of a file that is not a model file, from observations that were written down.
+/// The module of a file that is not a model file, from recorded observations.
 pub(crate) fn module_of_file(
     name: &str,
     shape: &[usize],

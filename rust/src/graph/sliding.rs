@@ -1,7 +1,7 @@
-//! A network of windows as one that is slid over long series.
+//! Turns a network of windows into one that slides over long series.
 //!
-//! The first layers of many networks are the same at every time: convolutions, pools, functions of single numbers. The values
-//! that they give for a window are among those that they give for a longer series, which computes nothing twice. [`cut`] finds these
+//! The first layers of many networks are time-invariant: convolutions, pools, element-wise functions. Their values for
+//! a window are among their values for a longer series, which computes nothing twice. [`cut`] finds these
 //! layers, the trunk, and makes two modules: the trunk for a longer series, and the head, which is all the rest, for the part
 //! of the trunk's values that belongs to one window.
 

@@ -1,5 +1,5 @@
-//! A tensor as a view of a buffer: offset, sizes and strides in elements. What only looks differently at the same memory
-//! costs nothing when the graph runs, forward or backward.
+//! A tensor as a view of a buffer: offset, sizes and strides in elements. Another view of the same memory costs nothing
+//! when the graph runs, forward or backward.
 
 use crate::error::{Error, Result};
 use crate::kernels::strided::StridedView;
@@ -7,7 +7,7 @@ use crate::kernels::strided::StridedView;
 /// A strided view. Strides are not negative; a broadcast dimension has stride 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Of the first element.
+    /// Offset of the first element.
     pub offset: usize,
     /// Elements along each dimension.
     pub sizes: Vec<usize>,
@@ -31,7 +31,7 @@ impl View {
         self.sizes.iter().product()
     }
 
-    /// Whether there is no element.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -54,7 +54,7 @@ impl View {
         })
     }
 
-    /// Of each element in its buffer, in row-major order.
+    /// Offset of each element in its buffer, in row-major order.
     pub fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
         let (mut index, mut offset) = (vec![0; self.rank()], self.offset);
         (0..self.len()).map(move |_| {
@@ -92,7 +92,7 @@ impl View {
         self.permute(&order)
     }
 
-    /// Broadcast to `sizes`; `None` where that is impossible.
+    /// Broadcast to `sizes`; `None` if that is impossible.
     pub fn expand(&self, sizes: &[usize]) -> Option<Self> {
         let added = sizes.len().checked_sub(self.rank())?;
         let mut strides = vec![0; sizes.len()];
@@ -161,7 +161,7 @@ impl View {
         Some(view)
     }
 
-    /// The same elements in another shape; `None` where that needs a copy.
+    /// The same elements in another shape; `None` if that needs a copy.
     pub fn reshape(&self, sizes: &[usize]) -> Option<Self> {
         if self.is_empty() {
             return Some(View { offset: self.offset, ..View::contiguous(sizes) });

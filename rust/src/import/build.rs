@@ -1,4 +1,4 @@
-//! The operators of LibTorch that a graph becomes, while they are written down.
+//! Builder of the LibTorch operators that a graph becomes.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -34,11 +34,11 @@ const LAYERS: &[&str] = &[
 /// A tensor of the file that operators take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capture {
-    /// Of the initialiser; may be empty.
+    /// Name of the initialiser; may be empty.
     pub name: Rc<str>,
     /// Whether a fit changes it.
     pub trains: bool,
-    /// Of its elements.
+    /// Element type.
     pub dtype: DType,
     /// Dense.
     pub shape: Vec<usize>,
@@ -54,13 +54,13 @@ pub struct Builder {
     pub recording: Recording,
     /// The constants of the recording.
     pub captured: Vec<Capture>,
-    /// Of the numbers of the graph.
+    /// Type of the graph's numbers.
     pub dtype: DType,
     /// Whether the recording is of what a fit computes.
     pub training: bool,
     /// Batch normalisation was recorded, which takes statistics of a batch in training.
     pub takes_statistics: bool,
-    /// The operator of the file that is written down.
+    /// The operator of the file that is being recorded.
     pub place: String,
     /// Events that the file says it takes, and those that the recording has.
     rows: Option<[usize; 2]>,
@@ -129,7 +129,7 @@ impl Builder {
         Ok(Value::Computed(Computed { index, shape: shape.to_vec(), element }))
     }
 
-    /// The values of an operator of LibTorch that is written down.
+    /// The values of an operator of LibTorch that is being recorded.
     fn record(
         &mut self,
         op: &str,

@@ -1,4 +1,4 @@
-//! One operator of a file: its inputs and attributes, as what it expects, and what it is made of.
+//! One operator of a file: its inputs and attributes, of the expected kinds, and the operators that it becomes.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -29,7 +29,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "targets",
 ];
 
-/// What an operator gives.
+/// The results of an operator.
 pub type Outputs = Result<Vec<Value>>;
 
 /// An operator that is read.
@@ -73,12 +73,12 @@ impl<'a> Call<'_, 'a> {
         self.inputs.get(at).cloned().flatten()
     }
 
-    /// Every input, none of which may be absent.
+    /// All inputs; none of them may be absent.
     pub fn all_inputs(&self) -> Result<Vec<Value>> {
         (0..self.inputs.len()).map(|at| self.input(at)).collect()
     }
 
-    /// An input that has to be known.
+    /// An input that must be known.
     pub fn known(&self, at: usize) -> Result<Known> {
         match self.input(at)? {
             Value::Known(known) => Ok(known),
@@ -86,7 +86,7 @@ impl<'a> Call<'_, 'a> {
         }
     }
 
-    /// The integers of an input that has to be known.
+    /// The integers of an input that must be known.
     pub fn known_integers(&self, at: usize) -> Result<Vec<i64>> {
         match &*self.known(at)?.numbers {
             super::known::Numbers::Integers(list) => Ok(list.clone()),
@@ -94,13 +94,13 @@ impl<'a> Call<'_, 'a> {
         }
     }
 
-    /// The numbers of an input that has to be known.
+    /// The numbers of an input that must be known.
     fn known_floats(&self, at: usize) -> Result<Vec<f64>> {
         let known = self.known(at)?;
         Ok((0..known.count()).map(|at| known.numbers.float(at)).collect())
     }
 
-    /// One number of an input that has to be known.
+    /// One number of an input that must be known.
     pub fn known_number(&self, at: usize) -> Result<f64> {
         match self.known_floats(at)?[..] {
             [number] => Ok(number),
@@ -184,7 +184,7 @@ impl<'a> Call<'_, 'a> {
         }
     }
 
-    /// Sizes, of which none is negative.
+    /// Sizes; none of them may be negative.
     pub fn sizes(&self, list: &[i64]) -> Result<Vec<usize>> {
         let size = |&size: &i64| usize::try_from(size).ok().filter(|size| *size < 1 << 32);
         let sizes: Option<Vec<usize>> = list.iter().map(size).collect();
@@ -313,7 +313,7 @@ pub fn number(value: f64) -> Value {
     Value::Known(Known::floats(&[], vec![value]))
 }
 
-/// The type of what is computed from elements of that one: truth values become numbers.
+/// The type of results computed from elements of `element`: truth values become numbers.
 pub fn float_of(element: Element) -> Element {
     if element == Element::Bool { Element::Float32 } else { element }
 }

@@ -53,7 +53,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 impl<'a> File<'a> {
-    /// Of the bytes of a file; `folder` is its own, where tensors may lie in other files. None: there are none.
+    /// Reads the bytes of a file; `folder` is its own, which may hold tensors in other files. `None`: it has none.
     pub fn of(bytes: &'a [u8], folder: Option<&Path>) -> Result<Self> {
         let Model { opsets, graph, functions } = Model::of(bytes)?;
         let version = |domains: [&str; 2]| {

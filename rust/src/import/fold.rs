@@ -29,7 +29,7 @@ pub fn chosen(known: &Known, shape: &[usize], places: impl Iterator<Item = usize
     Ok(Known::new(known.element, shape, known.numbers.chosen(places)))
 }
 
-/// Tensors of one type, one behind the other along an axis.
+/// Tensors of one type, concatenated along an axis.
 pub fn joined(parts: &[&Known], axis: usize, shape: &[usize]) -> Result<Known> {
     check_length(shape)?;
     let outer: usize = shape[..axis].iter().product();

@@ -25,13 +25,13 @@ pub enum Given {
     Known(Known),
 }
 
-/// What becomes of a graph.
+/// A graph as it was recorded.
 pub struct Recorded {
     /// Its inputs are those that are passed, its outputs those of `outputs` that are computed.
     pub graph: ObservedGraph,
     /// The constants.
     pub captured: Vec<Capture>,
-    /// In the order in which they were asked for.
+    /// In the order in which they were requested.
     pub outputs: Vec<Value>,
     /// A fit takes statistics of a batch.
     pub takes_statistics: bool,
@@ -40,7 +40,7 @@ pub struct Recorded {
 /// How a graph is read.
 #[derive(Clone, Copy)]
 pub struct Mode {
-    /// Of its numbers.
+    /// Type of its numbers.
     pub dtype: DType,
     /// As a fit computes it.
     pub training: bool,
@@ -91,7 +91,7 @@ fn as_result(builder: &mut Builder, value: Value) -> Result<Value> {
 struct Reader<'f, 'a> {
     file: &'f File<'a>,
     builder: &'f mut Builder,
-    /// What classifiers choose.
+    /// The labels that classifiers choose.
     labels: HashSet<&'a str>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(results)
     }
 
-    /// What reads an operator, and the version of its domain.
+    /// The reader of an operator, and the version of its domain.
     fn operator(&self, node: &Node) -> Result<(&'static ops::Operator, i64)> {
         let found = match node.domain {
             "" | "ai.onnx" => (ops::operators().find(|known| known.name == node.operator), self.file.opset),

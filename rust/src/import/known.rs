@@ -71,7 +71,7 @@ impl Element {
         !self.is_float() && self != Element::Bool
     }
 
-    /// Of an element.
+    /// Bytes of an element.
     fn bytes(self) -> usize {
         match self {
             Element::Uint8 | Element::Int8 | Element::Bool => 1,
@@ -125,7 +125,7 @@ impl PartialEq for Numbers {
 }
 
 impl Numbers {
-    /// How many there are.
+    /// Number of elements.
     pub fn count(&self) -> usize {
         match self {
             Numbers::Floats(list) => list.len(),
@@ -168,7 +168,7 @@ pub struct Known {
     pub shape: Vec<usize>,
     /// In row-major order.
     pub numbers: Rc<Numbers>,
-    /// Of the initialiser or constant that it is; empty: it was computed.
+    /// Name of the initialiser or constant that it is; empty if it was computed.
     pub name: Rc<str>,
 }
 
@@ -193,7 +193,8 @@ impl Known {
         self.numbers.count()
     }
 
-    /// Whether a fit may change it: several floating-point numbers that the file has, all of which are numbers that a layer has.
+    /// Whether a fit may change it: several floating-point numbers from the file, all of a size that a layer's
+    /// parameters have.
     pub fn may_train(&self) -> bool {
         const LARGEST: f64 = 1e30; // of a mask's minus infinity, or what stands for it
         let Numbers::Floats(list) = &*self.numbers else { return false };

@@ -1,10 +1,10 @@
-//! Networks of other programs: ONNX files become [`Module`]s of LibTorch's operators, as everything else that trains.
+//! Networks of other programs: ONNX files become [`Module`]s of LibTorch's operators, like everything else that trains.
 //!
-//! A file is read for several numbers of events, as if LibTorch had been watched: [`File::record`] follows the operators one by one
-//! and writes down what each comes down to in LibTorch's operators ([`operators`]), with the shape of every tensor. What does not
-//! depend on the events (shapes, constants) is computed at once. [`AnyBatch`] then sees that the recordings follow the number of
-//! events. Floating-point initialisers become parameters, integers and what scales the features before the first layer stay
-//! as they are.
+//! A file is read for several numbers of events, as if LibTorch were observed: [`File::record`] goes through the
+//! operators one by one and records what each becomes in LibTorch's operators ([`operators`]), with the shape of every
+//! tensor. Whatever does not depend on the events (shapes, constants) is computed at once. [`AnyBatch`] then checks
+//! that the recordings follow the number of events. Floating-point initialisers become parameters; integers, and
+//! constants that scale the features before the first layer, do not train.
 //!
 //! A file may hold anything: sizes are checked before memory is taken, no path leads out of the file's folder, and lowering has the
 //! bounds of a model file.
@@ -38,8 +38,8 @@ use crate::model::{FlatOffset, Model, Names, PROBABILITIES, Training};
 use crate::onnx::read::{Dim, Info};
 use crate::text;
 
-/// Numbers of events with which the operators are written down: see `graph::Module`. No dimension of a network is likely to be the
-/// product of these.
+/// Numbers of events with which the operators are recorded: see `graph::Module`. No dimension of a network is likely to
+/// be the product of these.
 const EVENTS: usize = 7;
 const OTHER_EVENTS: usize = 11;
 /// Most events at a time that a file is tried with as it says.
@@ -48,9 +48,10 @@ const MOST_DECLARED: usize = 1 << 10;
 const MOST_INPUTS: usize = 1 << 24;
 
 impl Model {
-    /// The network of the ONNX file at `path`, whose weights train on: its inputs, one behind the other, are an event; its
-    /// `output` is what it predicts, which may be "" if it is the only one that numbers can be computed of. A sigmoid of one output
-    /// or a softmax at its end is what predictions do with logits, so that the network can be fitted as a classifier.
+    /// The network of the ONNX file at `path`, whose weights continue training: its inputs, one after the other, are an
+    /// event; its `output` is what it predicts, which may be "" if only one output can be computed as numbers. A final
+    /// sigmoid of one output, or a final softmax, is what predictions do with logits, so that the network can be fitted
+    /// as a classifier.
     pub fn load_onnx(path: &Path, output: &str) -> Result<Self> {
         loaded(path, output).map_err(|error| match error {
             Error::Invalid { what, remedy } => {
@@ -81,14 +82,14 @@ pub fn model(bytes: &[u8], folder: Option<&Path>, name: &str, output: &str) -> R
 struct Input<'a> {
     name: &'a str,
     element: Element,
-    /// Of one event.
+    /// Shape of one event.
     shape: Vec<usize>,
 }
 
-/// What an event is.
+/// The events of a file.
 struct Events<'a> {
     inputs: Vec<Input<'a>>,
-    /// Of an event: that of the only input, or the number of the elements of all.
+    /// Shape of an event: that of the only input, or the number of elements of all inputs.
     shape: Vec<usize>,
     /// Events that the file was written for; none: any number.
     declared: Option<usize>,
@@ -144,7 +145,7 @@ fn event_shape(info: &Info) -> Result<(Option<usize>, Vec<usize>)> {
     }
 }
 
-/// The output that is asked for, or the only one that is a tensor of numbers.
+/// The requested output, or the only one that is a tensor of numbers.
 fn chosen_output<'a>(file: &File<'a>, events: &Events<'a>, wanted: &str) -> Result<&'a str> {
     let names: Vec<&str> = file.graph.outputs.iter().map(|output| output.name).collect();
     let list = text::list(names.iter(), ", ");
@@ -180,7 +181,7 @@ struct Network<'f, 'a> {
     output: &'a str,
 }
 
-/// What the end of a network does with its outputs.
+/// The end of a network: its last operation on the outputs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// Nothing that predictions do, too.
@@ -190,7 +191,7 @@ enum End {
 }
 
 impl<'a> Network<'_, 'a> {
-    /// What the operators give for so many events, each input by itself.
+    /// The operators' results for this many events, each input by itself.
     fn recorded_as_it_is(&self, rows: usize, training: bool) -> Result<Recorded> {
         let given = self.events.inputs.iter().map(|input| {
             let shape = [&[rows], &input.shape[..]].concat();

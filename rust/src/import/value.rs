@@ -1,4 +1,4 @@
-//! What the tensors of a graph are while it is read.
+//! The tensors of a graph while it is read.
 
 use super::known::{Element, Known};
 
@@ -7,7 +7,7 @@ use super::known::{Element, Known};
 pub enum Value {
     /// The same for all events.
     Known(Known),
-    /// What an operator gives.
+    /// The result of an operator.
     Computed(Computed),
 }
 
@@ -18,7 +18,7 @@ pub struct Computed {
     pub index: u32,
     /// Dense.
     pub shape: Vec<usize>,
-    /// In the file. Integers are computed as numbers, of which float32 holds those below 2^24 exactly.
+    /// Element type in the file. Integers are computed as numbers; float32 holds those below 2^24 exactly.
     pub element: Element,
 }
 

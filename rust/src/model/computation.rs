@@ -1,4 +1,4 @@
-//! What computes a model's predictions: kernels, where its operators have some, or LibTorch.
+//! The computation of a model's predictions: by kernels, if all operators have one, or by LibTorch.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ impl Computation {
 }
 
 impl OnLibTorch {
-    /// The outputs [rows, outputs] of `features` [rows, inputs] by LibTorch's operators, on so many of its threads; `finish`
-    /// gets those of some rows at once. Ends early where Ctrl-C asks for it.
+    /// The outputs [rows, outputs] of `features` [rows, inputs] by LibTorch's operators, on `threads` of its threads;
+    /// `finish` gets those of some rows at a time. Ends early after Ctrl-C.
     pub fn predict(
         &self,
         numbers: Numbers,

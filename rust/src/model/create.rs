@@ -1,4 +1,4 @@
-//! How models are made.
+//! Construction of models.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Model {
         Self::of_network(network, computation, names, parameters, state)
     }
 
-    /// A network of operators, with parameters and state that nobody else shares.
+    /// A network of operators, with parameters and state that nothing else shares.
     pub fn of_operators(module: Module, names: Names, parameters: &[f32], state: &[f32]) -> Result<Self> {
         if [parameters.len(), state.len()] != [module.parameters(), module.state()] {
             return Err(Error::Internal(format!("{} parameters for {}", parameters.len(), module.name())));

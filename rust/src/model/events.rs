@@ -52,7 +52,7 @@ impl Model {
         Ok(())
     }
 
-    /// The feature columns; empty where nobody has given any.
+    /// The feature columns; empty if none were given.
     pub fn columns(&self) -> &[Column] {
         &self.training.columns
     }

@@ -1,4 +1,4 @@
-//! Parameters that fits leave as they are.
+//! Parameters that fits do not change.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::text;
 
 impl Model {
-    /// The parts of the flat parameter vector that fits leave as they are: apart, in order, none empty.
+    /// The frozen parts of the flat parameter vector: disjoint, in order, none empty.
     pub fn frozen(&self) -> &[Range<usize>] {
         &self.frozen
     }
 
-    /// Whether fits leave the parameters whose names begin with `name` as they are from now on; "": all. A name ends at a dot.
+    /// Freezes or unfreezes the parameters whose names begin with `name`; "": all. A name ends at a dot.
     pub fn freeze_parameters(&mut self, name: &str, frozen: bool) -> Result<()> {
         let tensors = self.parameter_tensors();
         let is_meant = |(full, _): &&(String, Range<usize>)| {

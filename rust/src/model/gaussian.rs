@@ -2,7 +2,8 @@
 //! variances, which become standard deviations.
 //!
 //! The scaler of the outputs is one for all of them: where y' = (y - m) k is the standardised target, the logarithm of the
-//! variance of y is that of y' minus 2 log k. So everything that undoes or changes a scaler knows nothing of likelihoods.
+//! variance of y is that of y' minus 2 log k. So code that undoes or changes a scaler needs to know nothing about
+//! likelihoods.
 
 use crate::dataset::Scaler;
 use crate::graph::{Gives, LEAST_LOG_VARIANCE};

@@ -1,4 +1,4 @@
-//! Derivatives of what a model computes by its features.
+//! Derivatives of a model's outputs by its features.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};

@@ -1,10 +1,11 @@
-//! What the predictions of a model stand for.
+//! The meaning of a model's predictions.
 
 use super::Model;
 use crate::graph::Loss;
 
 impl Model {
-    /// What its predictions are, whatever the names of the labels: two models mean the same where these texts are equal. Empty for a model that was not trained.
+    /// The meaning of its predictions, whatever the names of the labels: two models mean the same if these texts are
+    /// equal. Empty for a model that was not trained.
     pub fn meaning(&self) -> String {
         let Some(options) = &self.training().options else { return String::new() };
         match options.loss {

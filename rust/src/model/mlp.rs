@@ -1,4 +1,4 @@
-//! A multilayer perceptron as what a model computes.
+//! A multilayer perceptron as the computation of a model.
 
 use super::initial;
 use crate::device::HostBuffer;
@@ -17,7 +17,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// Of these layer sizes (features, hidden…, outputs).
+    /// A perceptron of these layer sizes (features, hidden…, outputs).
     pub(super) fn new(sizes: &[usize], activation: Op, init: Init, seed: u64) -> Result<Self> {
         let graph = Graph::mlp(sizes, activation.clone())?;
         Ok(Mlp { sizes: sizes.to_vec(), activation, init, seed, graph })
@@ -41,7 +41,7 @@ impl Mlp {
         }
     }
 
-    /// What it computes, whatever its parameters are.
+    /// Its architecture, whatever its parameters are.
     pub(super) fn architecture(&self) -> String {
         let own = if let Op::Custom(own) = &self.activation { own.text() } else { "" };
         format!("{:?} {} {own}", self.sizes, self.activation_name())

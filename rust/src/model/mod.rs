@@ -1,4 +1,4 @@
-//! A network with all that its use needs: weights, scaler, columns, and how it was trained.
+//! A network with everything that its use needs: weights, scaler, columns, and how it was trained.
 
 mod computation;
 mod create;
@@ -66,7 +66,7 @@ pub struct Model {
     /// Of a module; empty: it has no others than `names` tells.
     state_dict: Arc<[StateTensor]>,
     training: Training,
-    /// Parts of the flat parameter vector that fits leave as they are, apart and in order.
+    /// Frozen parts of the flat parameter vector, disjoint and in order.
     frozen: Vec<Range<usize>>,
     /// That fits trained on.
     batches: u64,
@@ -102,7 +102,7 @@ impl Model {
         }
     }
 
-    /// What users call its tensors.
+    /// The users' names of its tensors.
     pub fn names(&self) -> &Arc<Names> {
         &self.names
     }
@@ -119,7 +119,7 @@ impl Model {
         Ok(())
     }
 
-    /// What the network ends in: see [`Names::last_activation`].
+    /// Sets the last activation of the network: see [`Names::last_activation`].
     pub(crate) fn set_last_activation(&mut self, last: &str) {
         self.names = Arc::new(self.names.with_last_activation(last));
     }

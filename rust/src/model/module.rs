@@ -1,4 +1,4 @@
-//! A network of LibTorch as what a model computes, on the back ends that can.
+//! A network of LibTorch as the computation of a model, on the back ends that support it.
 
 use std::sync::Arc;
 

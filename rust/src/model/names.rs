@@ -1,4 +1,4 @@
-//! What users call the tensors of a module whose elements lie in a model's flat vectors.
+//! The users' names of the tensors of a module whose elements lie in a model's flat vectors.
 
 /// In the place of the last activation of a network: its outputs are probabilities however it makes them.
 pub const PROBABILITIES: &str = "Probabilities";
@@ -20,18 +20,18 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of tensors with their paths, "0.weight", or "".
+    /// Names of tensors with these paths, "0.weight", or "".
     pub fn new(last_activation: &str, tensors: Vec<(FlatOffset, String)>) -> Self {
         Names { tensors, last_activation: last_activation.to_owned() }
     }
 
-    /// Of a number in the vector of parameters.
+    /// Name of a number in the vector of parameters.
     pub fn parameter(&self, at: usize) -> String {
         let start = |place| if let FlatOffset::Parameter(start) = place { Some(start) } else { None };
         self.named("parameter", start, at)
     }
 
-    /// Of a number in the vector of state.
+    /// Name of a number in the vector of state.
     pub fn state(&self, at: usize) -> String {
         let start = |place| if let FlatOffset::State(start) = place { Some(start) } else { None };
         self.named("running statistic", start, at)
@@ -60,7 +60,7 @@ impl Names {
         Names::new(last, self.tensors.clone())
     }
 
-    /// Behind which the outputs are no logits, or [`PROBABILITIES`]; empty: there is none.
+    /// The last activation, after which the outputs are not logits, or [`PROBABILITIES`]; empty: there is none.
     pub fn last_activation(&self) -> &str {
         &self.last_activation
     }

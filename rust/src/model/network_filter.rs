@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Mode, sliding};
 use crate::interrupt;
 
-/// Windows' lengths that a piece of a series has beyond its first window: what is computed again is one share in so many.
+/// Lengths of a piece of a series beyond its first window, in windows: one share in this many is computed again.
 const PIECE: usize = 8;
 /// Windows that are copied at once where they are computed one by one.
 const WINDOWS: usize = 1024;
@@ -39,7 +39,8 @@ struct Layers {
 }
 
 impl NetworkFilter {
-    /// `stride` samples lie between two windows of `channels` series each, which an event has one behind the other.
+    /// A filter of windows of `channels` series each, one after the other in an event, with `stride` samples between
+    /// the beginnings of two windows.
     pub fn new(model: Model, channels: usize, stride: usize) -> Result<Self> {
         let window = window_of(&model, channels)?;
         if !(1..=window).contains(&stride) {
@@ -135,7 +136,7 @@ impl NetworkFilter {
     }
 }
 
-/// Samples of a window of each of `channels` series, one behind the other.
+/// Samples of a window of each of `channels` series, one after the other.
 pub(super) fn window_of(model: &Model, channels: usize) -> Result<usize> {
     let inputs = model.inputs();
     let shape = model.module().map(|module| module.shape().to_vec()).unwrap_or_default();

@@ -41,8 +41,9 @@ impl OnlineSearch {
         self.white.iter_mut().for_each(VecDeque::clear);
     }
 
-    /// Takes the next block of each detector, one behind the other. Gives the raw prediction of the last window; nothing while
-    /// the whitening or the window fills. After an error it begins anew: the detectors would be at different times.
+    /// Takes the next block of each detector, one after the other. Returns the raw prediction of the last window;
+    /// nothing while the whitening or the window fills. After an error it restarts: the detectors would be at different
+    /// times.
     pub fn add(&mut self, blocks: &[f64]) -> Result<Vec<f32>> {
         let taken = self.take(blocks);
         if taken.is_err() {
@@ -72,7 +73,7 @@ impl OnlineSearch {
     }
 }
 
-/// What the strain of detector `index` cannot be used for.
+/// Adds the detector `index` to an error about its strain.
 fn of_detector(index: usize, error: Error) -> Error {
     match error {
         Error::Invalid { what, remedy } => Error::Invalid { what: format!("detector {index}: {what}"), remedy },

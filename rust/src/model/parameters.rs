@@ -1,10 +1,10 @@
-//! The numbers that a fit changes: parameters and running statistics.
+//! The values that a fit changes: parameters and running statistics.
 
 use super::Model;
 use crate::error::{Error, Result};
 
 impl Model {
-    /// The flat vector of running statistics, which a fit changes beside the parameters.
+    /// The flat vector of running statistics, which a fit changes besides the parameters.
     pub fn state(&self) -> &[f32] {
         self.state.as_slice()
     }

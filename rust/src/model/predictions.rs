@@ -1,4 +1,4 @@
-//! What a model says of events.
+//! Predictions of events.
 
 use super::computation::Computation;
 use super::predictor::Numbers;
@@ -45,7 +45,7 @@ impl Model {
         self.module().is_some_and(|module| module.takes_one(Mode::Evaluation))
     }
 
-    /// What it predicts: see [`Training`].
+    /// The kind of its predictions: see [`Training`].
     pub fn gives(&self) -> Gives {
         self.training.gives()
     }
@@ -70,7 +70,7 @@ impl Model {
         Numbers { parameters: self.parameters(), state: self.state(), scaler: self.training.scaler.as_ref() }
     }
 
-    /// What the network gave for some rows becomes what the model predicts.
+    /// Turns the network's outputs for some rows into the model's predictions.
     pub(super) fn finish(&self, raw: bool, out: &mut [f32]) {
         if let Some(target) = &self.training.target {
             target.undo(out);

@@ -1,4 +1,4 @@
-//! What computes predictions: a module in evaluation, whose parameters are packed once there is something to predict.
+//! The predictor: a module in evaluation, whose parameters are packed at the first prediction.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -15,7 +15,7 @@ use crate::graph::{Mode, Module};
 use crate::interrupt;
 use crate::kernels::{Scalar, with_blas_on_this_thread};
 
-/// Most tiles that a thread takes in one go, and shares that each thread gets where there are fewer.
+/// Most tiles that a thread takes in one go, and shares for each thread if there are fewer.
 const TILES: usize = 16;
 const SHARES: usize = 4;
 
@@ -43,7 +43,7 @@ struct Space {
     x: Vec<f32>,
 }
 
-/// What the events of a prediction are computed with.
+/// The numbers with which the events of a prediction are computed.
 #[derive(Clone, Copy)]
 pub struct Numbers<'a> {
     /// The flat vector.
@@ -55,12 +55,12 @@ pub struct Numbers<'a> {
 }
 
 impl Predictor {
-    /// Of a module whose parameters nobody else changes.
+    /// For a module whose parameters nothing else changes.
     pub fn new(module: Arc<Module>) -> Self {
         Predictor { module, keeps: true, packing: OnceLock::new(), packed: OnceLock::new(), spare: Mutex::default() }
     }
 
-    /// Of a module whose parameters tensors of LibTorch share, which may change them at any time.
+    /// For a module that shares its parameters with tensors of LibTorch, which may change them at any time.
     pub fn of_shared(module: Arc<Module>) -> Self {
         Predictor { keeps: false, ..Predictor::new(module) }
     }
@@ -75,7 +75,7 @@ impl Predictor {
         self.keeps = true;
     }
 
-    /// What is computed.
+    /// The module that is computed.
     pub fn module(&self) -> &Arc<Module> {
         &self.module
     }
@@ -108,7 +108,7 @@ impl Predictor {
         Ok(Cow::Borrowed(self.packed.get_or_init(|| packed).as_slice()))
     }
 
-    /// Whether so many rows are computed sooner than other threads begin.
+    /// Whether this many rows are computed sooner than other threads start.
     pub fn is_short(&self, rows: usize) -> bool {
         self.module.cost().work.saturating_mul(rows) <= SHORT
     }
@@ -206,7 +206,7 @@ impl Predictor {
     }
 }
 
-/// What a thread keeps to compute one event of a module.
+/// The memory of a thread that computes one event of a module.
 struct One {
     module: u64,
     pass: Pass<f32>,

@@ -8,7 +8,7 @@ use crate::graph::{
     Recording,
 };
 
-/// Numbers of events with which the operators are written down: see `graph::Module`.
+/// Numbers of events with which the operators are recorded: see `graph::Module`.
 const EVENTS: usize = 6;
 const OTHER_EVENTS: usize = 9;
 /// The name of such a network, in model files too.
@@ -17,7 +17,7 @@ pub(super) const REGULARISED: &str = "Mlp";
 const MOMENTUM: f64 = 0.1;
 const EPSILON: f64 = 1e-5;
 
-/// What stands after each linear layer but the last.
+/// The operators after each linear layer but the last.
 #[derive(Clone, Copy, Debug)]
 pub struct Hidden {
     /// Last but for dropout.

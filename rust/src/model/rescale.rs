@@ -1,4 +1,4 @@
-//! The same function on features and targets of another scale: a fit goes on from where the model is.
+//! The same function on features and targets of another scale, so that a fit continues from the current model.
 
 use super::{Model, Network};
 use crate::dataset::Scaler;
@@ -6,9 +6,10 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 
 impl Model {
-    /// Parameters that give, with the scaler `scaler` and the target's scaler `target`, what the model gives now with its
-    /// own. A model without a scaler has no function to keep: its weights are meant for standardised features; so with
-    /// targets, unless it was trained. A module's parameters stay: nobody knows which of them a scale is in.
+    /// Parameters with which the model gives, with the scaler `scaler` and the target's scaler `target`, what it gives
+    /// now with its own. A model without a scaler has no function to keep: its weights are meant for standardised
+    /// features; likewise for targets, unless it was trained. A module's parameters do not change, because it is
+    /// unknown which of them include a scale.
     pub fn parameters_for(&self, scaler: &Scaler, target: Option<&Scaler>) -> Result<Vec<f32>> {
         let mut parameters = self.parameters().to_vec();
         let Network::Mlp(mlp) = &self.network else { return Ok(parameters) };

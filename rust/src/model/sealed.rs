@@ -34,7 +34,7 @@ pub(crate) fn write(path: &Path, header: &impl Serialize, tensors: &[Tensor<Elem
     tensor_file::write(path, &header, tensors)
 }
 
-/// What the checksum of a file must be.
+/// The expected checksum of a file.
 pub(crate) struct Checksum {
     expected: String,
     /// As far as the first tensor.
@@ -42,7 +42,7 @@ pub(crate) struct Checksum {
 }
 
 impl Checksum {
-    /// Of a file with this header before its tensors, in which the digits are `expected`.
+    /// For a file with this header before its tensors, in which the digits are `expected`.
     pub(crate) fn new(expected: &str, header: &[u8]) -> Result<Self> {
         if expected.len() != NO_CHECKSUM.len() {
             return Err(Error::invalid("it has no checksum: fit and save the model again with this CladTorch", ""));

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::model::FlatOffset;
 use crate::tensor_file::{Dtype, Packed};
 
-/// How the name of a count of batches ends, which PyTorch keeps beside running statistics.
+/// The end of the name of a count of batches, which PyTorch keeps beside running statistics.
 pub(super) const BATCHES: &str = "num_batches_tracked";
 
 /// A tensor of a `state_dict`.
@@ -51,7 +51,7 @@ impl StateTensor {
         }
     }
 
-    /// Of its elements.
+    /// Element type.
     pub(super) fn dtype(&self) -> Dtype {
         match &self.content {
             Content::Held(_) => Dtype::F32,

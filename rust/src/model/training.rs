@@ -1,4 +1,4 @@
-//! What a fit leaves in a model beside its parameters.
+//! What a fit leaves in a model besides its parameters.
 
 use crate::columns::{self, Column};
 use crate::dataset::{Scaler, Targets};
@@ -6,23 +6,23 @@ use crate::error::{Error, Result};
 use crate::graph::Gives;
 use crate::options::Options;
 
-/// What a fit leaves in a model beside its parameters, or a user sets.
+/// What a fit leaves in a model besides its parameters, or what a user sets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Training {
-    /// Applied to features before the first layer; none: they are taken as they are.
+    /// Applied to features before the first layer; none: they are not scaled.
     pub scaler: Option<Scaler>,
-    /// Undone on the outputs [outputs] of a regression, see [`Gives`]; none: they are values as they are.
+    /// Undone on the outputs [outputs] of a regression, see [`Gives`]; none: they are not scaled.
     pub target: Option<Scaler>,
     /// The feature columns, in order; empty: unknown.
     pub columns: Vec<Column>,
     /// Names of the label columns.
     pub targets: Targets,
-    /// Of the last fit, with the loss decided and the epochs that were run; none: there was none.
+    /// Options of the last fit, with the loss decided and the epochs that were run; none: there was no fit.
     pub options: Option<Options>,
 }
 
 impl Training {
-    /// What the outputs become: values after a regression, or with a loss of the user's own.
+    /// The kind of the outputs: values after a regression, or with a loss of the user's own.
     pub(super) fn gives(&self) -> Gives {
         match (&self.options, &self.target) {
             (Some(options), _) => options.gives(),
@@ -31,7 +31,7 @@ impl Training {
         }
     }
 
-    /// What standardises the labels of a regression: the part of the scaler `target` that belongs to values.
+    /// The scaler of the labels of a regression: the part of the scaler `target` that belongs to values.
     pub fn label_scaler(&self) -> Option<Scaler> {
         self.target.as_ref().map(|target| self.gives().label_scaler(target))
     }

@@ -9,12 +9,12 @@ use crate::text;
 const FAR: f64 = 3.0;
 /// Fewer events may be extreme by chance.
 const LEAST: usize = 10;
-/// Events of which the means are taken, evenly apart: they tell units and selections, and cost nothing.
+/// Number of evenly spaced events whose means are taken: enough to detect other units and selections, at no cost.
 const MOST: usize = 1 << 14;
 
 impl Model {
-    /// What to warn about when the model predicts for `features` [rows, inputs]; "" for events like those of its training, for few of
-    /// them, and for a model that does not know its training's scale.
+    /// The warning when the model predicts for `features` [rows, inputs]; "" for events like those of its training, for
+    /// few events, and for a model that does not know the scale of its training.
     pub fn unlike(&self, features: &[f32]) -> String {
         let found = self.unlike_columns(features);
         match found.is_empty() {

@@ -78,7 +78,7 @@ mod field {
         pub const NAME: u64 = 1;
         pub const TYPE: u64 = 2;
         pub const ABOUT: u64 = 3;
-        /// Of a type: that of a tensor, with its elements and its shape of dimensions.
+        /// In a type: that of a tensor, with its elements and its shape of dimensions.
         pub const TENSOR: u64 = 1;
         pub const ELEMENT: u64 = 1;
         pub const SHAPE: u64 = 2;

@@ -54,7 +54,7 @@ pub enum Attribute<'a> {
     Floats(Vec<f32>),
     Integers(Vec<i64>),
     Texts(Vec<&'a [u8]>),
-    /// Of a type that nothing here has.
+    /// Of any other type.
     Other,
 }
 
@@ -68,7 +68,7 @@ pub struct Tensor<'a> {
     /// Little-endian elements.
     pub raw: Option<&'a [u8]>,
     pub floats: Vec<f32>,
-    /// Of all small types, too: bits of float16, bools.
+    /// Elements of all small types, too: bits of float16, bools.
     pub int32s: Vec<i64>,
     pub int64s: Vec<i64>,
     pub doubles: Vec<f64>,
@@ -83,7 +83,7 @@ pub struct Tensor<'a> {
 #[derive(Debug, Default)]
 pub struct Info<'a> {
     pub name: &'a str,
-    /// Number of the elements' type; 0: it is no tensor.
+    /// Number of the elements' type; 0 if it is not a tensor.
     pub element: i64,
     /// None: not said.
     pub shape: Option<Vec<Dim<'a>>>,
@@ -186,7 +186,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Everything that an attribute may have, of which its type says what counts.
+/// All fields of an attribute; its type tells which one counts.
 #[derive(Default)]
 struct Parts<'a> {
     name: &'a str,

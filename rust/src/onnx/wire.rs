@@ -81,7 +81,7 @@ pub enum Field<'a> {
 pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Of the message with these bytes.
+    /// Fields of the message with these bytes.
     pub fn of(bytes: &'a [u8]) -> Self {
         Fields(bytes)
     }

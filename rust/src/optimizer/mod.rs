@@ -1,7 +1,7 @@
 //! Optimisers: each update moves one flat parameter vector along its gradient.
 //!
 //! [`Optimizer`] runs the sweeps of `cpp/kernels` on host memory; [`TensorOptimizer`] is the same in LibTorch's operators,
-//! for any device. The rate is given at each update. What an optimiser remembers, its [`State`], can be read and set.
+//! for any device. The rate is given at each update. An optimiser's memory, its [`State`], can be read and set.
 
 mod tensor;
 
@@ -51,7 +51,7 @@ pub enum Clip {
 /// As in LibTorch's `clip_grad_norm_`.
 pub(crate) const NORM_EPSILON: f64 = 1e-6;
 
-/// What an optimiser remembers from update to update.
+/// The memory of an optimiser from update to update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State<'a, T> {
     /// Updates so far.
@@ -79,8 +79,8 @@ impl<T: Scalar> Optimizer<T> {
         Ok(Optimizer { rule, moments, steps: 0, moving, squares: vec![0.0; length.div_ceil(SWEPT)] })
     }
 
-    /// Leaves the parameters `frozen`, which are apart and in order, as they are: their bits stay, and their gradient has no part
-    /// in the norm.
+    /// Freezes the parameters `frozen`, which are disjoint and in order: their bits do not change, and their gradient
+    /// does not count in the norm.
     pub fn leave(&mut self, frozen: &[Range<usize>]) {
         let length = self.moments[0].as_slice().len();
         let starts = [0].into_iter().chain(frozen.iter().map(|range| range.end));
@@ -145,7 +145,7 @@ impl<T: Scalar> Optimizer<T> {
         }
     }
 
-    /// What it remembers.
+    /// Its memory.
     pub fn state(&self) -> State<'_, T> {
         State { steps: self.steps, moments: self.moments.each_ref().map(HostBuffer::as_slice) }
     }
@@ -167,7 +167,7 @@ impl<T: Scalar> Optimizer<T> {
     }
 }
 
-/// What of `moving` lies in part `index` of a update, counted from its beginning; the part has so many parameters.
+/// The ranges of `moving` in part `index` of an update, counted from its beginning; a part has `length` parameters.
 fn within(moving: &[Range<usize>], index: usize, length: usize) -> impl Iterator<Item = Range<usize>> + '_ {
     let start = index * SWEPT;
     let first = moving.partition_point(|range| range.end <= start);
@@ -180,14 +180,14 @@ fn sign(p: f64) -> f64 {
     f64::from(i8::from(p > 0.0) - i8::from(p < 0.0))
 }
 
-/// Of one update.
+/// Factors of one update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors {
-    /// Of the gradient, or of the first moment, whose bias it takes away.
+    /// Factor of the gradient, or of the first moment, whose bias it removes.
     pub rate: f32,
-    /// Of the root of the second moment, whose bias it takes away.
+    /// Factor of the root of the second moment, whose bias it removes.
     pub rescale: f32,
-    /// Of the parameters.
+    /// Factor of the parameters.
     pub shrink: f32,
 }
 
@@ -197,7 +197,7 @@ impl Rule {
         self.l1 > 0.0 || self.clip.is_some()
     }
 
-    /// What update number `step`, from 1 on, multiplies with, as `cpp/kernels/update.cpp` has it.
+    /// The factors of update number `step`, from 1 on, as in `cpp/kernels/update.cpp`.
     pub fn factors(&self, learning_rate: f64, step: u64) -> Factors {
         let shrink = if self.optimiser == Optimiser::AdamW { 1.0 - learning_rate * self.weight_decay } else { 1.0 };
         if self.optimiser == Optimiser::SGD {

@@ -23,7 +23,7 @@ impl TensorOptimizer {
         Ok(TensorOptimizer { rule, moments: [zeros()?, zeros()?], steps: 0, frozen: None })
     }
 
-    /// Leaves the parameters `frozen` as they are: see [`Optimizer::leave`](super::Optimizer::leave).
+    /// Freezes the parameters `frozen`: see [`Optimizer::leave`](super::Optimizer::leave).
     pub fn leave(&mut self, frozen: &[Range<usize>]) -> Result<(), TchError> {
         let mut marks = vec![false; self.moments[0].numel()];
         frozen.iter().for_each(|range| marks[range.clone()].fill(true));
@@ -32,7 +32,7 @@ impl TensorOptimizer {
         Ok(())
     }
 
-    /// What it remembers: updates so far, and moments as [`State`](super::State) has them.
+    /// Its memory: updates so far, and moments as in [`State`](super::State).
     pub fn state(&self) -> (i32, &[Tensor; 2]) {
         (self.steps, &self.moments)
     }

@@ -1,4 +1,4 @@
-//! What a user asks of a fit, and its record in model files.
+//! The options of a fit, and their record in model files.
 
 pub(crate) mod record;
 
@@ -31,13 +31,13 @@ pub struct Options {
     pub clip_norm: f64,
     /// Bound of the gradient's components; 0: none.
     pub clip_value: f64,
-    /// Of SGD.
+    /// Momentum of SGD.
     pub momentum: f64,
     /// Share of the events kept for validation, in [0, 1).
     pub validation: f64,
-    /// Of the order of the events and of dropout.
+    /// Seed of the order of the events and of dropout.
     pub seed: u64,
-    /// Of the split into parts; 0: `seed`.
+    /// Seed of the split into parts; 0: `seed`.
     pub split_seed: u64,
     /// A new order of the training part each epoch.
     pub shuffle: bool,
@@ -71,7 +71,7 @@ pub struct Options {
     pub min_improvement: f64,
     /// The model gets the parameters of the epoch of the smallest validation loss, as with `patience`.
     pub keep_best: bool,
-    /// The file of checkpoints; empty: there are none.
+    /// The file for checkpoints; empty: none.
     pub checkpoint: String,
     /// Epochs between two of them.
     pub checkpoint_epochs: u32,
@@ -81,7 +81,7 @@ pub struct Options {
     pub metrics: Vec<String>,
     /// Who provides the gradient.
     pub gradient: Gradient,
-    /// Of the factors of products.
+    /// Precision of the factors of products.
     pub precision: Precision,
     /// Which processes train together.
     pub parallel: Parallel,
@@ -148,8 +148,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What a fit cannot change when it goes on from a checkpoint: all but the machine's threads and processes, the names of
-    /// figures and what it prints.
+    /// The options that a resumed fit cannot change: all except the machine's threads and processes, the names of
+    /// figures, and what it prints.
     pub(crate) fn of_fit(&self) -> Options {
         Options { threads: 0, parallel: Parallel::OneProcess, metrics: Vec::new(), verbose: 1, ..self.clone() }
     }
@@ -165,7 +165,7 @@ impl Options {
         }
     }
 
-    /// What a model that was trained with these, whose loss is decided, predicts.
+    /// The predictions of a model that was trained with these options, whose loss is decided.
     pub(crate) fn gives(&self) -> Gives {
         match self.loss {
             Some(loss) => loss.gives(),

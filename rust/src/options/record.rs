@@ -113,7 +113,7 @@ static FIELDS: [Field; 37] = [
     plain!(verbose),
 ];
 
-/// Between names, none of which has it.
+/// Separates names; none of them contains it.
 pub(crate) const SEPARATOR: &str = "; ";
 
 /// "0.5, 2"
@@ -232,7 +232,7 @@ pub(crate) fn write(options: &Options) -> Vec<(String, String)> {
     named(options).map(|field| (field.name.to_owned(), (field.write)(options))).collect()
 }
 
-/// The options of which [`write()`] made `record`.
+/// The options from which [`write()`] made `record`.
 pub(crate) fn read(record: &[(String, String)]) -> Result<Options> {
     record.iter().try_fold(Options::default(), |mut options, (name, value)| {
         let bad = || {

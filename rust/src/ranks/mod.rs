@@ -38,7 +38,7 @@ pub fn open() -> Result<Option<Ranks>> {
     Ok(mpi.map(|mpi| Ranks { mpi, limit, waited: AtomicU64::new(0) }))
 }
 
-/// This process among those of the job, from 0 on, and how many there are.
+/// The number of this process in the job, from 0 on, and the number of processes.
 pub fn place() -> Result<[usize; 2]> {
     Ok(mpi::open()?.map_or([0, 1], |mpi| [mpi.rank, mpi.size]))
 }

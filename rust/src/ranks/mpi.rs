@@ -62,7 +62,7 @@ struct Functions {
 /// The library, initialised.
 pub struct Mpi {
     functions: Functions,
-    /// All processes; a communicator of its own, whose messages are nobody else's.
+    /// All processes, in a communicator of our own, which receives no other messages.
     world: usize,
     byte: usize,
     /// `MPI_STATUS_IGNORE`
@@ -174,8 +174,8 @@ impl Mpi {
         Ok(())
     }
 
-    /// Sends `to` to `rank` and receives as many numbers as `from` has from it; none: no message. Where that process has ended, or
-    /// nothing comes from it for `limit`, the job ends with a message that names it.
+    /// Sends `to` to `rank` and receives as many numbers as `from` has from it; none: no message. If that process has
+    /// ended, or nothing comes from it for `limit`, the job ends with a message that names it.
     pub fn swap<T: Scalar>(&self, rank: usize, to: &[T], from: &mut [T], limit: Duration) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let Functions { send, receive, .. } = self.functions;
@@ -291,7 +291,7 @@ impl Mpi {
     }
 }
 
-/// What the dynamic linker says, which stands behind the error.
+/// The dynamic linker's message, which is the source of the error.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

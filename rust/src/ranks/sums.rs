@@ -1,18 +1,18 @@
 //! Sums over processes, as a tree over their ranks.
 //!
-//! Neighbouring ranks add their numbers, then neighbouring pairs theirs, and so on: `((0 + 1) + (2 + 3)) + ...`. Where the
+//! Neighbouring ranks add their numbers, then neighbouring pairs theirs, and so on: `((0 + 1) + (2 + 3)) + ...`. If the
 //! number of ranks is no power of two, the first ranks are added in pairs before. So the sums have the same bits on all
-//! ranks, for any number of values, and whatever the nodes are, as long as the number of ranks stays; and a thousand ranks
-//! need ten rounds of messages. Few numbers are sent whole in each round (recursive doubling), many in halves that are given
-//! back in the end (recursive halving and doubling; Thakur, Rabenseifner and Gropp 2005): twice the rounds, but each rank
-//! sends less than twice its numbers in all.
+//! ranks, for any number of values and on any nodes, as long as the number of ranks stays the same; and a thousand
+//! ranks need ten rounds of messages. Few numbers are sent whole in each round (recursive doubling), many in halves
+//! that are returned in the end (recursive halving and doubling; Thakur, Rabenseifner and Gropp 2005): twice the
+//! rounds, but each rank sends less than twice its numbers in all.
 
 use crate::kernels::Scalar;
 
 /// Numbers up to which the messages' number counts for more than their length.
 pub const FEW_NUMBERS: usize = 1 << 14;
 
-/// What carries messages between two processes.
+/// Carries messages between two processes.
 pub trait Wire {
     /// This process, and how many there are.
     fn place(&self) -> [usize; 2];

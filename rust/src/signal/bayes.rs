@@ -1,4 +1,4 @@
-//! The best test of a signal whose arrival, phase or template is unknown, and how far it gets, by Monte Carlo.
+//! The best test of a signal whose arrival, phase or template is unknown, and its performance, by Monte Carlo.
 //!
 //! By Neyman and Pearson the best test is the likelihood ratio averaged over what is unknown. At phase uniform on the circle
 //! and known SNR ρ it is the mean of I₀(ρ|z|) exp(-ρ²/2) over arrival times and templates, z being the matched filter's output
@@ -99,21 +99,21 @@ pub struct Estimate {
     pub error: f64,
 }
 
-/// What a test reaches.
+/// The performance of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reach {
     /// Area under the ROC curve.
     pub auc: Estimate,
-    /// Detection probability at each false-alarm probability asked for.
+    /// Detection probability at each requested false-alarm probability.
     pub efficiencies: Vec<Estimate>,
 }
 
 /// The reach of the best test, and of the largest SNR over arrivals and templates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bounds {
-    /// Of [`bayes_statistic`]: no classifier is better.
+    /// Performance of [`bayes_statistic`]: no classifier is better.
     pub bayes: Reach,
-    /// Of the maximised matched filter.
+    /// Performance of the maximised matched filter.
     pub maximised: Reach,
 }
 

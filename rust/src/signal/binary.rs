@@ -46,8 +46,8 @@ pub enum Approximant {
     PhenomD,
 }
 
-/// What a model gives at a frequency: the amplitude over that of leading order, and the phase Ψ of exp(-iΨ), with the
-/// coalescence at time 0.
+/// A model's spectrum at a frequency: the amplitude relative to the leading order, and the phase Ψ of exp(-iΨ), with
+/// the coalescence at time 0.
 pub(super) trait Model {
     fn amplitude(&self, mf: f64) -> f64;
     fn phase(&self, mf: f64) -> f64;

@@ -1,5 +1,6 @@
-//! What the best of all tests reaches (Neyman and Pearson 1933) on a signal of known shape, time and SNR in Gaussian
-//! noise. Source of the formulas: S. M. Kay, Fundamentals of Statistical Signal Processing II, 1998, ch. 4 and 7.
+//! The performance of the best of all tests (Neyman and Pearson 1933) on a signal of known shape, time and SNR in
+//! Gaussian noise. Source of the formulas: S. M. Kay, Fundamentals of Statistical Signal Processing II, 1998, ch. 4 and
+//! 7.
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 

@@ -61,7 +61,7 @@ pub fn scattered_light(samples: usize, rate: f64, frequency: f64, highest: f64, 
     }))
 }
 
-/// What all of them ask: `time` (s after the first sample) lies in the window, the frequency below Nyquist's.
+/// Shared checks: `time` (s after the first sample) lies in the window, the frequency below Nyquist's.
 fn check_burst(what: &str, samples: usize, rate: f64, frequency: f64, time: f64) -> Result<()> {
     check::samples(what, samples)?;
     check::positive("sampling rate (Hz)", rate)?;

@@ -14,14 +14,14 @@ use crate::error::{Error, Result};
 pub struct Candidate {
     /// s
     pub time: f64,
-    /// What the search ranks by.
+    /// The statistic that the search ranks by.
     pub statistic: f64,
 }
 
 /// A signal that was put into the strain.
 #[derive(Clone, Copy, Debug)]
 pub struct Injection {
-    /// Of the coalescence, s.
+    /// Time of the coalescence, s.
     pub time: f64,
     /// Mpc
     pub distance: f64,
@@ -32,7 +32,7 @@ pub struct Injection {
 /// How far a search sees at one false-alarm rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Sensitivity {
-    /// What candidates have to exceed.
+    /// The threshold that candidates must exceed.
     pub threshold: f64,
     /// Share of the injections that are found.
     pub fraction: Estimate,

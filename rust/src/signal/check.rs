@@ -1,4 +1,4 @@
-//! What every function of this module asks of its arguments.
+//! Checks of arguments that all functions of this module share.
 
 use crate::error::{Error, Result};
 

@@ -22,7 +22,7 @@ const WHOLE: f64 = 3.0;
 /// Responses that every arrival takes part with, at least.
 const FEWEST: usize = 4;
 
-/// What is searched for: any of `bank`, at a network SNR uniform over `snrs`.
+/// A search for any of `bank`, at a network SNR uniform over `snrs`.
 #[derive(Debug)]
 pub struct Coherent {
     /// Templates, all equally likely, of one length and for one power spectral density, which is that of all detectors.

@@ -115,8 +115,9 @@ impl Detector {
         Ok(-dot(self.vertex, [cos_d * cos_h, -cos_d * sin_h, sin_d]) / LIGHT)
     }
 
-    /// What this detector measures of a wave whose polarisations at the centre of the Earth are `plus` and `cross` ([n]):
-    /// [n], with its antenna pattern and delay. The series is taken as periodic, without its mean and its highest frequency.
+    /// The strain [n] of this detector for a wave whose polarisations at the centre of the Earth are `plus` and `cross`
+    /// ([n]), with its antenna pattern and delay. The series is taken as periodic, without its mean and its highest
+    /// frequency.
     pub fn project(&self, plus: &[f64], cross: &[f64], rate: f64, from: Direction) -> Result<Vec<f64>> {
         check::samples("plus polarisation", plus.len())?;
         check::positive("sampling rate (Hz)", rate)?;

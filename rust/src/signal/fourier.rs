@@ -33,7 +33,7 @@ pub(super) fn forward(mut series: Vec<f64>) -> Result<Vec<Complex<f64>>> {
     Ok(spectrum)
 }
 
-/// [n/2 + 1] to [n], the inverse of [`forward`]. The first and last bins have to be real.
+/// [n/2 + 1] to [n], the inverse of [`forward`]. The first and last bins must be real.
 pub(super) fn inverse(mut spectrum: Vec<Complex<f64>>) -> Result<Vec<f64>> {
     let samples = 2 * (spectrum.len() - 1);
     let plan = with_planner(samples, |planner| planner.plan_fft_inverse(samples));

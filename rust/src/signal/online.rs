@@ -12,7 +12,7 @@ use crate::error::Result;
 /// Strain of one detector in blocks of one length, whitened by the density of what came before.
 ///
 /// A whitened sample is ready once half of the filter has come behind it. The density is the median of Welch's segments over the
-/// last `memory` samples, as [`welch`](super::welch) has it; it is estimated anew whenever half a segment has come.
+/// last `memory` samples, as in [`welch`](super::welch); it is estimated again after every half segment.
 pub struct OnlineWhitener {
     rate: f64,
     block: usize,

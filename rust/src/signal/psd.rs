@@ -1,4 +1,4 @@
-//! Power spectral densities of a detector's design, and densities made to fit.
+//! Power spectral densities of a detector's design, and densities adapted to other lengths and filters.
 
 use realfft::num_complex::Complex;
 

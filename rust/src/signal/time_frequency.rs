@@ -51,7 +51,7 @@ pub fn spectrogram(strain: &[f64], rate: f64, segment: usize, stride: usize) -> 
     })
 }
 
-/// What a Q-transform resolves.
+/// The resolution of a Q-transform.
 #[derive(Clone, Copy, Debug)]
 pub struct QPlane {
     /// Quality Q of the tiles, a frequency over its bandwidth.

@@ -96,12 +96,12 @@ impl Epoch {
         self
     }
 
-    /// What the reading thread serves.
+    /// The feed that the reading thread serves.
     pub fn feed(&self) -> Arc<Feed> {
         Arc::clone(&self.feed)
     }
 
-    /// What decides on its order.
+    /// The settings that determine its order.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -111,7 +111,7 @@ impl Epoch {
         &self.window
     }
 
-    /// Makes the next window; `false` at the end of the epoch. After an error there is only that one again.
+    /// Makes the next window; `false` at the end of the epoch. After an error it returns the same error again.
     pub fn advance(&mut self) -> Result<bool> {
         if let Some(failure) = &self.failure {
             return Err(Error::Stream(failure.clone()));

@@ -1,4 +1,4 @@
-//! Blocks of rows from the thread that reads to the one that uses them.
+//! Hands blocks of rows from the reading thread to the one that uses them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -143,7 +143,7 @@ impl Feed {
         Dataset::new(&self.columns)
     }
 
-    /// Takes back events that are used up. Their memory is kept for blocks to come, if nobody else has them.
+    /// Takes back events that are used up. Their memory is kept for later blocks, if nothing else refers to them.
     pub(super) fn give_back(&self, events: Arc<Events>) {
         let Some(Events { mut data, .. }) = Arc::into_inner(events) else { return };
         data.clear();
@@ -176,7 +176,7 @@ impl Feed {
         self.changed.notify_all();
     }
 
-    /// The next block's rows, as soon as they are there.
+    /// The next block's rows, as soon as they are available.
     pub(super) fn take(&self) -> Result<BlockRows> {
         let mut state = self.lock();
         loop {

@@ -1,17 +1,17 @@
-//! Events of data bigger than memory, in a seeded order.
+//! Events of data larger than memory, in a seeded order.
 //!
 //! The order belongs to the definition of a stream, not to how it is read. Each source is a list of clusters of
-//! entries; an epoch shuffles the clusters (those longer than a window in pieces) of every source, and walks through all sources at once, each at the pace of its
-//! share. The walk is cut into windows of so many entries; the events of a window are shuffled and given out in batches,
-//! what is less than a batch goes into the next window. Windows begin small, so that the first batch is soon there, and
-//! double up to their full size.
+//! entries; an epoch shuffles the clusters (those longer than a window in pieces) of every source, and walks through
+//! all sources at once, each at the pace of its share. The walk is cut into windows of a fixed number of entries; the
+//! events of a window are shuffled and handed out in batches, and a rest smaller than a batch goes into the next
+//! window. Windows begin small, so that the first batch comes soon, and double up to their full size.
 //!
-//! Where processes train together, each walks through a part of every source, as long as those of the others, in as many
-//! windows; how the events of a window come to batches is then agreed on by all.
+//! If processes train together, each walks through its own part of every source, of the same length and in the same
+//! number of windows as the others; the processes then agree on how the events of a window are divided into batches.
 //!
-//! [`Feed`] lies between the thread that reads blocks of entries ahead and the [`Epoch`] that makes windows of them. How
-//! far ahead it reads changes nothing else. [`Events`] stay where they were decoded: blocks and windows share them, and
-//! who wants a batch, or a window as a table, copies each event once.
+//! [`Feed`] lies between the thread that reads blocks of entries ahead and the [`Epoch`] that makes windows of them.
+//! The read-ahead affects nothing else. [`Events`] stay where they were decoded: blocks and windows share them, and
+//! making a batch, or a table of a window, copies each event once.
 
 mod epoch;
 mod feed;
@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-/// What decides on the order of an epoch and on who is in it.
+/// The settings that determine the order and the events of an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Entries of a window.
@@ -66,9 +66,9 @@ pub struct Settings {
     pub kept: u64,
     /// How sources are mixed.
     pub mixing: Mixing,
-    /// Of every other choice.
+    /// Seed of every other choice.
     pub seed: u64,
-    /// Of the choice of the events for validation.
+    /// Seed of the choice of the events for validation.
     pub split_seed: u64,
     /// Whether clusters and windows are shuffled.
     pub shuffle: bool,
@@ -133,14 +133,14 @@ impl Stream {
         self.sources.iter().map(Source::entries).sum()
     }
 
-    /// Epoch `number` of the events of `part`, with up to `buffer` entries read ahead. Epoch 0 is a sample: what comes
-    /// first is spread over all sources. A thread has to serve its feed.
+    /// Epoch `number` of the events of `part`, with up to `buffer` entries read ahead. Epoch 0 is a sample: its first
+    /// events are spread over all sources. A thread must serve its feed.
     pub fn epoch(&self, number: u64, part: Split, settings: &Settings, buffer: u64) -> Result<Epoch> {
         self.epoch_of([0, 1], number, part, settings, buffer)
     }
 
-    /// The same of what process `rank` of `size` reads: as many entries and as many windows as the others, from events of
-    /// its own. The sample is that of all.
+    /// The same for process `rank` of `size`: as many entries and as many windows as the others, from events of its
+    /// own. The sample is that of all.
     pub fn epoch_of(
         &self,
         [rank, size]: [usize; 2],

@@ -1,4 +1,4 @@
-//! Which entries come when.
+//! The order of entries in an epoch.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct Block {
     pub first: u64,
     /// How many.
     pub entries: u64,
-    /// The first entry and the one behind the last of those that are best read together with it, because they share
+    /// The first entry, and the one after the last, of those that are best read together with it because they share
     /// baskets.
     pub together: (u64, u64),
     /// Whether its events are copied out of those: the others do not come soon.
@@ -122,7 +122,7 @@ fn share(whole: u64, part: u64, total: u64) -> u64 {
     (u128::from(whole) * u128::from(part) / u128::from(total.max(1))) as u64
 }
 
-/// Entries of a source that may be read together: its part of what there is room for, and at least what it has in a window
+/// Entries of a source that may be read together: its share of the available room, and at least what it has in a window
 /// anyway.
 fn kept(settings: &Settings, sources: usize, entries: u64, total: u64) -> u64 {
     (settings.kept / sources.max(1) as u64).max(share(settings.window, entries, total))

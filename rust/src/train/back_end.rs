@@ -11,7 +11,7 @@ pub(super) fn choose(options: &Options, model: &Model) -> Result<Choice> {
     Ok(Choice::for_network(options.gradient, device::named(&options.device)?, model.why_libtorch()))
 }
 
-/// Whether kernels of the CPU run a fit, of which several may then run at once: LibTorch's modules cannot.
+/// Whether kernels of the CPU run a fit, so that several may run at once: LibTorch's modules cannot.
 pub fn runs_on_kernels(options: &Options, model: &Model) -> Result<bool> {
     checks::check_alone(options, "several fits at once")?;
     Ok(choose(options, model)?.back_end == BackEnd::Aot)

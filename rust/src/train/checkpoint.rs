@@ -1,10 +1,10 @@
-//! Checkpoints: a fit on its way in a file, from which it goes on with the same bits as if it had never stopped.
+//! Checkpoints: files from which a fit continues with the same bits as if it had never stopped.
 //!
 //! The file is sealed as a model file is (see `model::file`): a safetensors file with a JSON text and its SHA-256. Tensors, all
 //! float32: `parameters`, `state`, `moments.0` and `moments.1` (the optimiser's), `scaler.mean` and `scaler.inverse`, of a
 //! regression `target.mean` and `target.inverse`, and of the best epoch `best.parameters` and `best.state`. The order of the
-//! events and what dropout draws are functions of the seed and of the numbers of epochs and steps, which the record has. Nothing
-//! in a checkpoint is code that is run.
+//! events and what dropout draws are functions of the seed and of the numbers of epochs and steps, which the record
+//! has. No code in a checkpoint is run.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(super) struct Checkpoint {
     pub options: Options,
     /// See `Model::network_digest`.
     pub network: String,
-    /// What the data must give, see `Job::fingerprint`.
+    /// The expected fingerprint of the data, see `Job::fingerprint`.
     pub fingerprint: u64,
     pub snapshot: Snapshot,
     pub scaler: Scaler,
@@ -43,7 +43,7 @@ pub(super) struct Checkpoint {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Progress {
     pub history: Vec<EpochRecord>,
-    /// Of the epoch that runs: rows that are done, and the sum of weight times loss over them.
+    /// Finished rows of the current epoch, and the sum of weight times loss over them.
     pub rows: usize,
     pub loss_sum: f64,
     /// Events of an epoch, as a stream expects them.
@@ -75,7 +75,7 @@ struct Record {
     plateau_waited: u32,
     best: (String, u32),
     reference: (String, u32),
-    /// Whether there are these tensors.
+    /// Whether these tensors exist.
     has_target: bool,
     has_best: bool,
     /// Their lengths.

@@ -1,4 +1,4 @@
-//! What a user's fit options may be.
+//! Checks of a user's fit options.
 
 use std::sync::Arc;
 
@@ -158,7 +158,7 @@ fn check_pairs(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Refuses options `given` to a fit that goes on which are others than those it began with.
+/// Refuses options `given` to a resumed fit that differ from those it began with.
 pub(super) fn check_resumed(given: &Options, begun: &Options) -> Result<()> {
     match record::conflict(&given.of_fit(), &begun.of_fit()) {
         None => Ok(()),
@@ -180,7 +180,7 @@ pub(super) fn check_alone(options: &Options, what: &str) -> Result<()> {
     ))
 }
 
-/// Refuses options that need validation events where there are none; `has_own`: there is a dataset of them.
+/// Refuses options that need validation events if there are none; `has_own`: there is a dataset of them.
 pub(super) fn check_monitored(options: &Options, has_own: bool) -> Result<()> {
     if options.validation > 0.0 || has_own {
         return Ok(());

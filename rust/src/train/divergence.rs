@@ -1,4 +1,4 @@
-//! Where the numbers of a fit first were not finite.
+//! Finds where the values of a fit first were not finite.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::gradient::{Rows, autograd};
 use crate::model::{Model, Names, Network};
 
-/// What is needed of a model to look for the place.
+/// The parts of a model that are needed to look for the place.
 pub(super) struct Suspects {
     network: Network,
     names: Arc<Names>,

@@ -30,7 +30,7 @@ pub fn folds(model: &Model, data: &Dataset, options: &Options, count: usize) -> 
     Ok(folds)
 }
 
-/// What the model of a fit with these options predicts.
+/// The predictions of a model that was fitted with these options.
 pub fn gives(model: &Model, data: &Dataset, options: &Options) -> Result<Gives> {
     Ok(checks::checked(options, model, data)?.loss.gives())
 }
@@ -82,7 +82,7 @@ pub(super) fn stratified(rows: &[u32], labels: &[f32], options: &Options) -> (Ve
 }
 
 impl Trainer {
-    /// On the rows `rows` of `data` alone, of which fValidation stands for a part.
+    /// For the rows `rows` of `data` alone; fValidation is a share of these.
     pub fn of_rows(model: &Model, data: &Dataset, rows: &[u32], options: &Options) -> Result<Self> {
         if rows.iter().any(|&row| row as usize >= data.rows()) {
             return Err(Error::Internal(format!("rows of another dataset than one of {}", data.rows())));

@@ -1,8 +1,8 @@
 //! The processes that train one model together, and which events each of them holds.
 //!
-//! A dataset is replicated, so that every process has all events, or sharded, so that each has some. Of a sharded one all events are
-//! numbered as one process alone would have them: source by source, and within a source rank by rank. Splits and orders are made of
-//! those numbers, the same on all processes, so that a fit does the same whatever the number of processes is.
+//! A dataset is replicated, so that every process has all events, or sharded, so that each has some. The events of a
+//! sharded dataset are numbered as in a single process: source by source, and within a source rank by rank. Splits and
+//! orders use those numbers, the same on all processes, so that a fit does the same for any number of processes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::text;
 /// The processes of a fit, and what this one holds of a dataset.
 #[derive(Clone)]
 pub(super) struct Job {
-    /// Where there are others.
+    /// The ranks, if there are other processes.
     pub ranks: Option<Arc<Ranks>>,
     shards: Option<Arc<Shards>>,
     /// Of this process.
@@ -45,7 +45,7 @@ struct Piece {
 }
 
 impl Job {
-    /// Of a fit with `options` to `data`, on which all processes agree.
+    /// Opens a fit with `options` to `data`, on which all processes agree.
     pub fn open(options: &Options, data: &Dataset) -> Result<Self> {
         let ranks = match options.parallel {
             Parallel::OneProcess => None,
@@ -106,7 +106,7 @@ impl Job {
         self.shards.is_some()
     }
 
-    /// Rows of `data` on all processes; `what` it is, for the error where there are none.
+    /// Rows of `data` on all processes; `what` names them in the error if there are none.
     pub fn rows(&self, data: &Dataset, what: &str) -> Result<usize> {
         match self.shards.as_ref().map_or(data.rows(), |shards| shards.total) {
             0 => Err(Error::invalid(format!("the {what} has no events"), "add a source with Dataset::Add")),
@@ -134,7 +134,7 @@ impl Job {
         Some((own, Spread::of_batches(shards.rank, ends, counts)))
     }
 
-    /// Adds the `numbers` of the processes, where each has computed them of its own events.
+    /// Adds the `numbers` of the processes, if each has computed them from its own events.
     pub fn total(&self, numbers: &mut [f64]) {
         if let Some(ranks) = self.ranks.as_ref().filter(|_| self.is_sharded()) {
             ranks.sum(numbers, &mut vec![0.0; numbers.len()]);
@@ -147,8 +147,8 @@ impl Job {
         number
     }
 
-    /// A number that is another for other events, or another order of them, of which `count` are for training; the same for all
-    /// numbers of processes.
+    /// A number that differs for other events, or another order of them; `count` of them are for training. It is the
+    /// same for any number of processes.
     pub fn fingerprint(&self, data: &Dataset, count: usize) -> Result<u64> {
         let (width, labels, weights) = (data.label_width(), data.labels()?, data.weights()?);
         let of_row = |row: usize| {
@@ -182,7 +182,7 @@ fn scattered(hash: u64) -> u64 {
 }
 
 impl Shards {
-    /// Of sources with so many rows on each process, [sources, ranks].
+    /// For sources with this many rows on each process, [sources, ranks].
     fn new(rank: usize, size: usize, counts: &[usize]) -> Self {
         let (mut pieces, mut total, mut own) = (Vec::new(), 0, 0);
         for counts in counts.chunks(size) {
@@ -213,7 +213,7 @@ impl Shards {
 mod tests {
     use super::*;
 
-    /// What each of the processes has of sources of which it holds `rows[rank][source]` rows.
+    /// The shards of the processes; each holds `rows[rank][source]` rows of a source.
     fn shards(rows: &[Vec<usize>]) -> Vec<Shards> {
         let counts: Vec<usize> =
             (0..rows[0].len()).flat_map(|source| rows.iter().map(move |of_rank| of_rank[source])).collect();

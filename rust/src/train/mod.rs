@@ -58,7 +58,7 @@ pub struct Losses {
     pub validation: Option<f64>,
 }
 
-/// What is recorded of one epoch.
+/// The record of one epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpochRecord {
     /// Over the training part, while it was trained on.
@@ -67,7 +67,7 @@ pub struct EpochRecord {
     pub validation_loss: f64,
     /// Wall-clock time.
     pub seconds: f64,
-    /// Of its last step.
+    /// Learning rate of its last step.
     pub learning_rate: f64,
     /// Figures of the validation events, those of [`Options::metrics`].
     pub metrics: Vec<f64>,
@@ -86,10 +86,10 @@ pub struct EpochPart {
     pub ended: bool,
 }
 
-/// What a fit is judged by after an epoch.
+/// Predictions, labels and weights of the validation events after an epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// What the predictions are.
+    /// The kind of the predictions.
     pub gives: Gives,
     /// Outputs [events, outputs] as the model predicts them, and before the sigmoid or the softmax of a classifier.
     pub predictions: Vec<f32>,
@@ -101,8 +101,8 @@ pub struct Judged {
     pub weights: Vec<f32>,
 }
 
-/// The options of the fit whose checkpoint is at `path`, where it goes on writing them; `given` are those of the user, which
-/// may not contradict them, and say how many threads run.
+/// The options of the fit whose checkpoint is at `path`, which it continues to write; `given` are those of the user,
+/// which may not contradict them, and determine the number of threads.
 pub fn resumed_options(path: &Path, given: &Options) -> Result<Options> {
     let options = Checkpoint::load(path)?.options;
     checks::check_resumed(given, &options)?;
@@ -124,7 +124,7 @@ pub fn resumed_options(path: &Path, given: &Options) -> Result<Options> {
 /// A model in training on one dataset.
 pub struct Trainer {
     fit: Fit,
-    /// What this process holds of the events.
+    /// The events that this process holds.
     job: Job,
     /// Numbers of the events to train on, among those of all processes.
     train: Vec<u32>,
@@ -178,7 +178,7 @@ impl Trainer {
         self.fit.checkpoint()
     }
 
-    /// The epochs before the checkpoint that it goes on from.
+    /// The epochs before the checkpoint from which it continues.
     pub fn history(&self) -> &[EpochRecord] {
         self.fit.history()
     }
@@ -279,7 +279,8 @@ impl Trainer {
         Ok(Losses { train, validation: validation.loss(fit, data, weights.as_deref())? })
     }
 
-    /// What the present parameters of `model`, which is in training, predict for the validation events, which are in `data`.
+    /// The predictions of `model`, which is in training, for the validation events, which are in `data`, with its
+    /// current parameters.
     pub fn judge(&self, model: &Model, data: &Dataset) -> Result<Judged> {
         self.validation.judge(&self.fit, &self.fit.present(model)?, data)
     }
@@ -294,7 +295,7 @@ impl Trainer {
         self.fit.restored()
     }
 
-    /// What the model will predict.
+    /// The kind of the model's predictions.
     pub fn gives(&self) -> Gives {
         self.fit.loss.gives()
     }
@@ -304,7 +305,7 @@ impl Trainer {
         self.fit.ended()
     }
 
-    /// What there was to warn about since the last call.
+    /// Warnings since the last call.
     pub fn warnings(&mut self) -> Vec<String> {
         self.fit.warnings()
     }

@@ -12,7 +12,7 @@ use crate::text;
 /// Combinations that are drawn without repetition; of more, a repetition is rare.
 const MOST_COMBINATIONS: usize = 1 << 20;
 
-/// What an option is drawn from.
+/// The values from which an option is drawn.
 #[derive(Clone, Debug)]
 enum Range {
     /// All numbers between two, or all whole ones with both; by their logarithms where small ones matter as much as large ones.
@@ -34,12 +34,12 @@ pub struct Space {
 pub struct Point {
     /// The number of the network.
     pub network: usize,
-    /// Of the options, in the order in which they were named.
+    /// Values of the options, in the order in which they were named.
     pub values: Vec<f64>,
 }
 
 impl Space {
-    /// Of so many networks, at least one, and no options yet.
+    /// A space of this many networks, at least one, and no options yet.
     pub fn new(networks: usize) -> Self {
         Space { networks: networks.max(1), ranges: Vec::new() }
     }
@@ -95,7 +95,7 @@ impl Space {
         self.ranges.iter().map(|(option, _)| option.as_str())
     }
 
-    /// Points that there are; none: more than can be told apart.
+    /// Number of points; `None`: more than can be told apart.
     pub fn points(&self) -> Option<usize> {
         let sizes = self.ranges.iter().map(|(_, range)| match range {
             Range::Choice(values) => Some(values.len()),
@@ -105,7 +105,8 @@ impl Space {
         count.filter(|count| *count <= MOST_COMBINATIONS)
     }
 
-    /// The points of the first `count` trials: fewer where there are no more. Each depends on the seed and its number alone.
+    /// The points of the first `count` trials, or fewer if there are no more. Each depends on the seed and its number
+    /// alone.
     pub fn draw(&self, seed: u64, count: usize) -> Vec<Point> {
         let Some(points) = self.points() else {
             return (0..count).map(|trial| self.draw_one(seed, trial)).collect();

@@ -11,7 +11,7 @@ const COARSE: f64 = 0.01;
 /// Up to here float32 holds every integer.
 const EXACT: f32 = 16_777_216.0;
 
-/// What to warn about before a fit to the rows `train` of `data` whose scalers are `scaler` and, of the labels, `target`.
+/// The warning before a fit to the rows `train` of `data` whose scalers are `scaler` and, for the labels, `target`.
 pub(super) fn coarse(
     data: &Dataset,
     train: &[u32],

@@ -9,7 +9,7 @@ use crate::model::Model;
 /// Deviations whose ratio is larger, and means more of the model's deviations apart, are of another scale.
 const FAR: f64 = 10.0;
 
-/// What to warn about before a fit of `model` to `data` whose scalers are `scaler` and, of the labels, `target`.
+/// The warning before a fit of `model` to `data` whose scalers are `scaler` and, for the labels, `target`.
 pub(super) fn other_scale(
     model: &Model,
     data: &Dataset,

@@ -47,7 +47,7 @@ pub(super) struct Plateau {
 }
 
 impl Rates {
-    /// Of a fit with these options.
+    /// The schedule of a fit with these options.
     pub fn new(options: &Options) -> Self {
         let &Options { schedule, learning_rate, epochs, decay, decay_epochs, warm_up, .. } = options;
         let plateau = Plateau { factor: 1.0, best: f64::INFINITY, waited: 0 };
@@ -112,7 +112,7 @@ mod tests {
         Rates::new(&options)
     }
 
-    /// Of each step of each epoch of five steps.
+    /// The rate of each step of each epoch of five steps.
     fn all(rates: &Rates) -> Vec<f64> {
         let places = (0..4).flat_map(|epoch| (0..5).map(move |step| StepPosition { epoch, step, steps: 5 }));
         places.map(|place| rates.at(place)).collect()

@@ -3,7 +3,7 @@
 use super::Options;
 use crate::error::Result;
 
-/// What is kept of an epoch: parameters and running statistics.
+/// What is kept from an epoch: parameters and running statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Kept {
     pub parameters: Vec<f32>,
@@ -18,7 +18,7 @@ pub(super) struct Stopping {
     /// The smallest loss, and the number of its epoch, from 1 on; 0: there was none.
     pub best: f64,
     pub best_epoch: u32,
-    /// What was kept of that epoch.
+    /// Parameters and state kept from that epoch.
     pub kept: Option<Kept>,
     /// The loss that must be improved on, and the epochs since.
     pub reference: f64,
@@ -26,7 +26,7 @@ pub(super) struct Stopping {
 }
 
 impl Stopping {
-    /// Of a fit with these options.
+    /// For a fit with these options.
     pub fn new(options: &Options) -> Self {
         Stopping {
             patience: options.patience,
@@ -40,7 +40,7 @@ impl Stopping {
         }
     }
 
-    /// After epoch `number`, from 1 on: whether the fit is over. `keep` gives what is kept of this epoch.
+    /// After epoch `number`, from 1 on: whether the fit is over. `keep` returns what is kept from this epoch.
     pub fn epoch(&mut self, number: u32, loss: f64, keep: impl FnOnce() -> Result<Kept>) -> Result<bool> {
         if loss < self.best {
             (self.best, self.best_epoch) = (loss, number);

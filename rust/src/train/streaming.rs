@@ -147,7 +147,7 @@ impl StreamTrainer {
         self.fit.epochs()
     }
 
-    /// The epochs before the checkpoint that it goes on from.
+    /// The epochs before the checkpoint from which it continues.
     pub fn history(&self) -> &[EpochRecord] {
         self.fit.history()
     }
@@ -230,7 +230,7 @@ impl StreamTrainer {
         self.fit.restored()
     }
 
-    /// What the model will predict.
+    /// The kind of the model's predictions.
     pub fn gives(&self) -> Gives {
         self.fit.loss.gives()
     }
@@ -249,7 +249,7 @@ impl StreamTrainer {
         self.fit.evaluate_own(events, &order, positive_weight(weight, "validation")?)
     }
 
-    /// What there was to warn about since the last call.
+    /// Warnings since the last call.
     pub fn warnings(&mut self) -> Vec<String> {
         self.fit.warnings()
     }

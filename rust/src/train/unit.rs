@@ -1,9 +1,9 @@
-//! The unit of a loss: engines see standardised labels, people theirs.
+//! The unit of a loss: engines compute with standardised labels, users see the loss in the units of theirs.
 
 use crate::dataset::Scaler;
 use crate::graph::Loss;
 
-/// What the mean loss of an engine is in the units of the labels.
+/// The mean loss of an engine in the units of the labels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     factor: f64,
@@ -11,8 +11,8 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// Of labels that `target` standardises. Several targets have no unit in common, and their loss stays relative to their
-    /// variances, or to their standard deviations for a quantile; a likelihood is a density in all of them.
+    /// For labels that `target` standardises. Several targets have no unit in common, and their loss stays relative to
+    /// their variances, or to their standard deviations for a quantile; a likelihood is a density in all of them.
     pub fn of(loss: Loss, target: Option<&Scaler>) -> Self {
         let inverse = target.map_or(&[][..], |target| &target.inverse);
         match (loss, inverse) {

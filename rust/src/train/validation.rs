@@ -1,4 +1,4 @@
-//! The events that a fit is judged by.
+//! The validation events of a fit.
 
 use super::Judged;
 use super::checks;
@@ -13,7 +13,7 @@ use crate::model::Model;
 pub(super) struct Validation {
     /// Those that this process holds.
     rows: Vec<u32>,
-    /// How many there are, with those of the other processes.
+    /// Number of events, including those of the other processes.
     pub count: usize,
     /// Whether each process holds some of them.
     is_sharded: bool,

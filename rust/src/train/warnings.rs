@@ -1,4 +1,4 @@
-//! What a fit warns about: data and options that are allowed and rarely meant. Each is said once.
+//! Warnings of a fit: data and options that are allowed but rarely intended. Each warning appears once.
 
 use super::Options;
 use super::fit::Learned;
@@ -37,7 +37,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Of what the fit learns from; `target` standardises the labels of a regression.
+    /// For the data that the fit learns from; `target` standardises the labels of a regression.
     pub fn new(
         options: &Options,
         loss: Loss,
@@ -121,7 +121,7 @@ impl Watch {
         self.messages.extend(messages);
     }
 
-    /// What has not been said yet.
+    /// Warnings that have not been shown yet.
     pub fn said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.messages)
     }

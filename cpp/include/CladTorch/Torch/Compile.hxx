@@ -33,7 +33,7 @@ enum EBackEnd {
 struct CompileOptions {
    std::string fName = "function";  ///< in messages, in Print() and in generated code
    EBackEnd fBackEnd = kAnyBackEnd; ///< throws if the chosen one does not support the function
-   double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take, but for NVRTC; Ctrl-C ends it too
+   double fTimeLimit = 60;          ///< seconds for compiling one set of shapes (not by NVRTC); Ctrl-C ends it too
    /// Compiles for any number of rows: the first dimension of the first input, and of every input of the same length.
    /// The function is observed once, with three numbers of rows of at least 2. The graph for any other number is
    /// derived and compared with one run of the function, so that a last, smaller batch needs neither a full observation
@@ -55,19 +55,20 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 
 /// A compiled function of tensors, made by CladTorch::Compile.
 ///
-/// Results have the shapes and types of the function's own, in dense memory in the order of their dimensions: `y.t()` of a result is not
-/// contiguous where that of LibTorch may be.
+/// Results have the shapes and types that the function returns, in dense memory in the order of their dimensions:
+/// `y.t()` of a result is not contiguous, where LibTorch's may be.
 ///
-/// It is specialised for the dtype, shape, strides and device of its inputs and captured tensors, and for which of them require gradients: a call
-/// with other ones compiles another specialisation. 256 of them are kept; once there are as many, LibTorch runs most calls with other
-/// shapes. Captured tensors (parameters of a torch::nn module, running statistics), and
-/// whether they require gradients, are read at each call. Copies share everything. All methods are thread-safe and
-/// throw CladTorch::Error; while one thread compiles for new shapes, others run existing specialisations. Batches whose
-/// rows are independent are processed in blocks, on torch::get_num_threads() threads; kernels sum over blocks in a
-/// fixed order, for the same bits with any number of threads. Sums of operators that are left to LibTorch (back ends
-/// "split" and "autograd") may depend on that number, as in LibTorch. In a forked process these operators, and compiling
-/// for new shapes, wait forever for LibTorch's threads unless torch::set_num_threads(1) was called there. On a GPU kernels run on
-/// LibTorch's current stream, and a call returns before they have run, unless it checks indices.
+/// It is specialised for the dtype, shape, strides and device of its inputs and captured tensors, and for which of them
+/// require gradients: a call that differs in any of these compiles another specialisation. At most 256 are kept; once
+/// there are as many, LibTorch runs most calls with other shapes. Captured tensors (parameters of a torch::nn module,
+/// running statistics), and whether they require gradients, are read at each call. Copies share everything. All methods
+/// are thread-safe and throw CladTorch::Error; while one thread compiles for new shapes, others run existing
+/// specialisations. Batches whose rows are independent are processed in blocks, on torch::get_num_threads() threads;
+/// kernels sum over blocks in a fixed order, for the same bits with any number of threads. Sums of operators that are
+/// left to LibTorch (back ends "split" and "autograd") may depend on that number, as in LibTorch. In a forked process
+/// these operators, and compiling for new shapes, wait forever for LibTorch's threads unless torch::set_num_threads(1)
+/// was called there. On a GPU kernels run on LibTorch's current stream, and a call returns before they have run, unless
+/// it checks indices.
 class Compiled {
 public:
    /// \param module Owned by `function`: each call checks whether it and its submodules are in training mode.
@@ -77,9 +78,10 @@ public:
    Compiled(const Compiled &) = default;
    Compiled &operator=(const Compiled &) = default;
 
-   /// The value of a function that returns one tensor. Autograd does not record it; what Backward() needs, of all floating-point
-   /// inputs, is kept for this thread until its next Forward(). A function that LibTorch runs and that cannot be differentiated by one
-   /// of them, as a loss by the weights of its events, throws: call the object itself, with inputs that require what you want.
+   /// The value of a function that returns one tensor. Autograd does not record it; what Backward() needs for all
+   /// floating-point inputs is kept for this thread until its next Forward(). Throws if LibTorch runs the function and
+   /// cannot differentiate it by one of these inputs (a loss by its event weights, for example): then call the object
+   /// itself, with inputs that require only the gradients you want.
    torch::Tensor Forward(const std::vector<torch::Tensor> &inputs) const;
    /// The same for any number of returned tensors.
    std::vector<torch::Tensor> ForwardAll(const std::vector<torch::Tensor> &inputs) const;
@@ -90,9 +92,9 @@ public:
    /// Throws if an input was changed in place since; LibTorch does not track changes of inference-mode tensors.
    std::vector<torch::Tensor> Backward(const std::vector<torch::Tensor> &adjoints) const;
 
-   /// The derivative of every number that the function returns by every number of each input: for an output of shape S
-   /// and an input of shape T a tensor of shape [S..., T...]; undefined for an input that is not of floating point.
-   /// Takes one backward pass per returned number. Example: the derivative of each score by a calibration constant.
+   /// The derivative of every element that the function returns by every element of each input: for an output of shape
+   /// S and an input of shape T a tensor of shape [S..., T...]; undefined for an input that is not of floating point.
+   /// Takes one backward pass per returned element. Example: the derivative of each score by a calibration constant.
    std::vector<torch::Tensor> Jacobian(const std::vector<torch::Tensor> &inputs) const;
    /// For a function that returns one number: its matrix of second derivatives times `directions`, of the shapes of the
    /// inputs. LibTorch's autograd computes it from the function itself: compiled functions have first derivatives
@@ -124,7 +126,7 @@ public:
    /// Why no faster back end was used; empty if there is no such reason.
    std::string Reason() const;
    /// The C++ function that the jit back end compiled for inputs like the examples, and Clad's derivative of it, or the kernels
-   /// of the back end cuda, for reading; empty with another back end, which compiles nothing.
+   /// of the back end cuda, for reading; empty with other back ends, which compile nothing.
    std::string Code() const;
    /// The number of specialisations; beyond 256 the oldest is discarded.
    std::size_t Specialisations() const;
@@ -161,7 +163,7 @@ constexpr std::size_t Fewest()
       return 0;
 }
 
-/// Whether its body is compiled for each number of tensors that is asked about, as that of a generic lambda is.
+/// Whether the body of F is compiled for each number of tensors that is tried, as for a generic lambda.
 template <class F, class = void>
 struct IsGeneric : std::is_class<F> {};
 template <class F>
@@ -269,8 +271,8 @@ ListFunction AsListFunction(F function)
 } // namespace Internal
 
 /// The device "cpu", "cuda" or "cuda:N", ready for tensors: `x.to(CladTorch::OpenDevice("cuda:0"))`. It loads LibTorch's library for
-/// GPUs, as Python's `import torch` does. Call it first of all: LibTorch looks for that library once. Throws, and says what is
-/// missing, where there is no such device.
+/// GPUs, as Python's `import torch` does. Call it before any other use of LibTorch, which looks for that library only
+/// once. Throws if there is no such device, and says what is missing.
 torch::Device OpenDevice(const std::string &name);
 
 /// Observes `function` and compiles it, with gradients.
@@ -289,10 +291,11 @@ torch::Device OpenDevice(const std::string &name);
 ///        tensors runs on LibTorch, and Reason() names the obstacle: values read out of tensors (item(), data_ptr())
 ///        and branches on them, results whose shape depends on values, custom autograd functions, hooks, gradients
 ///        switched off or on, changes of inputs and captured tensors, random numbers other than dropout's, results that
-///        are inputs, tensors that it computes of its inputs and keeps (in a member, a list), operators that differ from call to
-///        call (a counter). A call of kernels computes the results and nothing else: what the function does besides (it prints,
-///        counts, fills a histogram) happens while it is observed, and not at a call. Plain numbers that a function captures, and captured tensors that it reads by their address,
-///        cannot be tracked: see Reset(). Nor can branches on where an input lies: is_same(), storage_offset().
+///        are inputs, tensors that it computes from its inputs and keeps (in a member, a list), operators that differ
+///        from call to call (a counter). A call of kernels computes only the results: side effects of the function
+///        (printing, counting, filling a histogram) occur while it is observed, not at a call. Plain
+///        numbers that a function captures, and captured tensors that it reads by their address, cannot be tracked: see
+///        Reset(). Nor can branches on the place of an input in memory: is_same(), storage_offset().
 /// \param examples Inputs to observe it with, all on the CPU or all on one GPU. The function runs a few times, with gradients and without,
 ///        and on other values of the same shapes. Changes of tensors and of LibTorch's random state are undone: other
 ///        threads may draw the same random numbers again. Tensors that the function creates and keeps stay, and so does state that it

@@ -3,9 +3,9 @@
 ///
 /// | from | to | copies |
 /// |---|---|---|
-/// | FloatView (Dataset, Mlp) | AsTensor | no; the tensor keeps the numbers alive |
+/// | FloatView (Dataset, Mlp) | AsTensor | no; the tensor keeps the memory alive |
 /// | RVec, TMatrixT, TH1, TH2 | AsTensor | no; they must outlive the tensor |
-/// | RVec passed by std::move | AsTensor | no; the tensor owns the numbers |
+/// | RVec passed by std::move | AsTensor | no; the tensor owns the memory |
 /// | data frame | ToTensor | once, in one event loop |
 /// | tensor | AsRVec | no; the tensor must outlive it |
 /// | tensor | ToRVec, ToMatrix, SetContents | yes |
@@ -71,8 +71,8 @@ torch::Tensor Wrap(const T *data, c10::IntArrayRef shape, c10::IntArrayRef strid
 
 } // namespace Internal
 
-/// [rows, columns], or [rows] of a list, float32, sharing the numbers of the view. The dataset or model uses them
-/// too: `clone()` the tensor before you change it in place.
+/// [rows, columns], or [rows] of a list, float32, sharing the memory of the view. The dataset or model uses it too:
+/// `clone()` the tensor before you change it in place.
 inline torch::Tensor AsTensor(const FloatView &view)
 {
    return Internal::TorchGuard("CladTorch::AsTensor", [&] {
@@ -83,7 +83,7 @@ inline torch::Tensor AsTensor(const FloatView &view)
    });
 }
 
-/// [size], sharing the numbers of `values`, which must outlive the tensor and keep its size.
+/// [size], sharing the memory of `values`, which must outlive the tensor and keep its size.
 template <class T>
 torch::Tensor AsTensor(ROOT::RVec<T> &values)
 {
@@ -92,7 +92,7 @@ torch::Tensor AsTensor(ROOT::RVec<T> &values)
    });
 }
 
-/// [size], owning the numbers of `values`.
+/// [size], owning the elements of `values`.
 template <class T>
 torch::Tensor AsTensor(ROOT::RVec<T> &&values)
 {

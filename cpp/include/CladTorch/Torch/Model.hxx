@@ -29,7 +29,7 @@ std::shared_ptr<ModelData> ObserveModel(ListFunction function, std::shared_ptr<t
 /// `loss` takes outputs [events, outputs] and labels [events, labels].
 std::shared_ptr<LossData> ObserveLoss(ListFunction loss, std::size_t outputs, std::size_t labels);
 
-/// What Model::Fit minimises instead of a built-in loss.
+/// The loss that Model::Fit minimises instead of a built-in one.
 template <class F, class = std::enable_if_t<std::is_invocable_v<F &, const torch::Tensor &, const torch::Tensor &>>>
 std::shared_ptr<LossData> MakeLoss(F loss, std::size_t outputs, std::size_t labels, FromTorch)
 {

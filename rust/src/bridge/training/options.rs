@@ -1,4 +1,4 @@
-//! Options of fits, and what epochs give, as the core knows them and as they cross the border.
+//! Options of fits and results of epochs, as the core has them and as they cross the border.
 
 use super::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::options::Parallel;
 use crate::train::{self, Options};
 
 impl FitSpec {
-    /// What it says, with members of lists instead of their numbers.
+    /// The options, with members of lists instead of their numbers.
     pub(in crate::bridge) fn options(&self) -> Result<Options> {
         let Self { schedule, optimiser, loss, negative_weights, gradient, precision, .. } = *self;
         let unknown = |name: &str, number: u8| {

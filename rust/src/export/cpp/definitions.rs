@@ -1,4 +1,4 @@
-//! The text of the kernels and of their derivatives, definition by definition: a header has those that it uses.
+//! The text of the kernels and of their derivatives, definition by definition: a header contains those that it uses.
 
 use std::borrow::Cow;
 
@@ -74,7 +74,7 @@ fn derivatives() -> impl Iterator<Item = Definition> {
     })
 }
 
-/// Of the function or class that a text defines.
+/// Name of the function or class that a text defines.
 fn name(text: &str) -> &str {
     if let Some((_, head)) = text.split_once("\nstruct ") {
         return head.split_once(' ').map_or("", |(name, _)| name);

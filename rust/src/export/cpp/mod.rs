@@ -1,8 +1,8 @@
 //! Models as C++ headers: C++17 without ROOT, LibTorch or CladTorch, float32, one event at a time.
 //!
 //! The header has one namespace, named after the file. Each node of the program is a loop or a call whose sizes are constants;
-//! neighbouring element-wise functions are one loop, as in the back end `jit`. The scalar functions are those of `cpp/kernels`, so
-//! that a prediction has the digits of [`Model::predict`] up to the order of sums.
+//! neighbouring element-wise functions are one loop, as in the back end `jit`. The scalar functions are those of
+//! `cpp/kernels`, so that a prediction equals that of [`Model::predict`] up to the order of sums.
 
 mod definitions;
 mod nodes;

@@ -272,7 +272,7 @@ impl<'a> Writer<'a> {
         has_bias && !self.plan.is_event(w.buffer) && product.batches.len() == 1 && steps(x)[1] == 1
     }
 
-    /// What is added to every row of a layer, as an array.
+    /// The term that is added to every row of a layer, as an array.
     fn bias(&mut self, index: usize, node: &Node, n: usize) -> String {
         match (node.operands.get(2), node.bias()) {
             (Some(start), Some(offset)) => format!("{} + {offset}", self.variable(start.buffer)),

@@ -103,7 +103,7 @@ impl Writer<'_> {
         self.network.pullback += &nest.text("", &[], &inside, &[]);
     }
 
-    /// Of a function of each row: `call` gets the rows one behind the other and gives their adjoints.
+    /// The pullback of a function of each row: `call` gets the rows one after the other and returns their adjoints.
     fn pull_back_rows(&mut self, index: usize, node: &Node, active: &[bool], call: &str) {
         let operand = &node.operands[0];
         let (length, rows) = (operand.view.len(), node.shape.iter().product::<usize>());
@@ -118,7 +118,7 @@ impl Writer<'_> {
         self.add_to(operand, active, &place, &format!("a{index}"));
     }
 
-    /// Of a loop over element-wise functions: by Clad's derivative of each, in the reverse order.
+    /// The pullback of a loop over element-wise functions: by Clad's derivative of each, in the reverse order.
     fn pull_back_loop(&mut self, index: usize, node: &Node, active: &[bool]) {
         let Body { leaves, text, result, steps, .. } = Body::new(&self.plan.program, &self.groups, index, by_name);
         let wanted: Vec<usize> = (0..leaves.len()).filter(|&leaf| active[leaves[leaf].buffer]).collect();

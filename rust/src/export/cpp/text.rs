@@ -61,7 +61,7 @@ pub fn places(name: &str, values: impl Iterator<Item = Option<usize>>) -> String
     format!("inline constexpr std::ptrdiff_t {name}[] = {{\n   {}}};\n\n", lines.join(",\n   "))
 }
 
-/// A string literal; what is no plain text in octal digits.
+/// A string literal; characters that are not plain text become octal escapes.
 pub fn string(text: &str) -> String {
     let mut literal = String::from("\"");
     for byte in text.bytes() {

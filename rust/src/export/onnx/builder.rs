@@ -1,4 +1,4 @@
-//! A graph of ONNX that grows: operators, constants, and values of events that are seen through views.
+//! An ONNX graph under construction: operators, constants, and values of events seen through views.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,9 +9,9 @@ use crate::onnx::write::{self, Attribute, Elements};
 /// A value of all events: [events, shape...].
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// Of the tensor.
+    /// Name of the tensor.
     pub name: String,
-    /// Of one event.
+    /// Shape for one event.
     pub shape: Vec<usize>,
 }
 
@@ -28,7 +28,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// `wanted`, or, where that is taken, with a number behind it.
+    /// `wanted`, or, if that is taken, `wanted` with a number appended.
     pub fn name(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         let mut number = 1;
@@ -117,7 +117,7 @@ impl Builder {
         Value { name, shape: order.iter().map(|&dim| value.shape[dim]).collect() }
     }
 
-    /// What a view of the value's elements shows, in the view's shape.
+    /// A view of the value's elements as a value, in the view's shape.
     pub fn viewed(&mut self, value: &Value, view: &View) -> Value {
         let length: usize = value.shape.iter().product();
         if view.len() == length && view.is_contiguous() {

@@ -1,5 +1,5 @@
-//! The scalar functions in operators of ONNX. Where an operator is missing in ROOT's SOFIE, or loses digits, it is put together
-//! from simpler ones.
+//! The scalar functions in operators of ONNX. An operator that ROOT's SOFIE lacks, or that loses digits, is composed of
+//! simpler ones.
 
 use super::builder::Builder;
 use crate::graph::Function;

@@ -1,8 +1,9 @@
 //! Models as ONNX files: opset 17, float32, for any number of events.
 //!
-//! The graph has one input, `features` [events, inputs], whose numbers are those of the model's columns in their order (named
-//! in the input's description and, as JSON, in the metadata `columns`), and one output, `predictions` [events, outputs]: what
-//! `predict` gives, with the scalers inside. A network of events of another shape takes them flat, as everywhere in CladTorch.
+//! The graph has one input, `features` [events, inputs], in the order of the model's columns (named in the input's
+//! description and, as JSON, in the metadata `columns`), and one output, `predictions` [events, outputs]: what
+//! `predict` returns, with the scalers inside. A network of events of another shape takes them flat, as everywhere in
+//! CladTorch.
 
 mod builder;
 mod functions;

@@ -1,5 +1,5 @@
-//! The primitives of a program in operators of ONNX, for all events at once: what is [shape...] of one event in the program is
-//! [events, shape...] here.
+//! The primitives of a program in operators of ONNX, for all events at once: a value [shape...] of one event in the
+//! program is [events, shape...] here.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ const INTEGER: i64 = 7;
 pub struct Writer<'a> {
     plan: &'a Plan<'a>,
     pub builder: Builder,
-    /// Of events, by buffer.
+    /// Values of events, by buffer.
     values: HashMap<usize, Value>,
     /// Whole constants, by buffer and dimensions.
     constants: HashMap<(usize, Vec<usize>), String>,
@@ -66,7 +66,7 @@ impl<'a> Writer<'a> {
         self.plan.is_event(tensor.buffer)
     }
 
-    /// What a view of a constant shows, with these dimensions; whole tensors of the network keep their names.
+    /// A view of a constant, with these dimensions; whole tensors of the network keep their names.
     fn constant(&mut self, buffer: usize, view: &View, dims: &[usize]) -> String {
         let whole = view.is_contiguous() && view.len() == self.plan.constant(buffer).len();
         let key = (buffer, dims.to_vec());
@@ -370,8 +370,8 @@ impl<'a> Writer<'a> {
         )
     }
 
-    /// Replaces an index that is no place among `size` elements by 0, as engines read outside of a table, take it from the end or
-    /// throw; returns which are places. Predictions refuse the others; here they are not a number.
+    /// Replaces an index that is not a place among `size` elements by 0, because engines read outside the table, count
+    /// from the end or throw; returns which indices are places. Predictions refuse the others; here they give NaN.
     fn bounded(&mut self, index: &mut String, size: usize) -> String {
         let (first, last) = (self.builder.number(0.0), self.builder.number(size.saturating_sub(1) as f32));
         let above = self.builder.op("Max", &[index, &first]);

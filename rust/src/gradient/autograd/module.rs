@@ -16,12 +16,12 @@ pub const EVALUATED_ROWS: usize = 1024;
 const APART_ROWS: usize = 16;
 const APART: f32 = 1e-3;
 
-/// What LibTorch is to compute.
+/// A call of LibTorch.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// Which of the module's two functions.
     pub mode: Mode,
-    /// Of LibTorch's random numbers.
+    /// Seed of LibTorch's random numbers.
     pub seed: u64,
     /// Batches of the fit before this one.
     pub step: u64,
@@ -29,7 +29,7 @@ pub struct Call {
 
 /// The module on LibTorch's side. From [`begin`](Self::begin) to [`end`](Self::end) no other thread runs one.
 pub trait LibTorchCalls: Send + Sync {
-    /// LibTorch's operators run on so many threads; 0: on as many as it is set to.
+    /// Makes LibTorch's operators run on this many threads; 0: on as many as it is set to.
     fn begin(&self, threads: usize);
     /// The outputs [rows, outputs]; in training with what goes back, and the state changes. The module's tensors lie in the
     /// caller's memory from here on.
@@ -46,7 +46,7 @@ pub trait LibTorchCalls: Send + Sync {
 pub struct LibTorchModule {
     /// For people.
     pub name: String,
-    /// Of one event.
+    /// Shape of one event.
     pub shape: Vec<usize>,
     /// Elements that it gives for an event.
     pub outputs: usize,
@@ -75,8 +75,8 @@ impl LibTorchModule {
         (self.parameters + self.inputs()).saturating_mul(USES)
     }
 
-    /// The outputs [rows, outputs] of `x` in evaluation, which leaves the state as it is. The first call refuses a module whose
-    /// outputs for an event change with the events beside it.
+    /// The outputs [rows, outputs] of `x` in evaluation, which does not change the state. The first call refuses a
+    /// module whose outputs for an event depend on the other events of the batch.
     pub fn evaluate(
         &self,
         threads: usize,
@@ -118,8 +118,8 @@ impl LibTorchModule {
         running.0.forward(call, x, parameters, &mut state.to_vec(), outputs)
     }
 
-    /// Refuses a module whose outputs for an event change with the events beside it: here of the first of `x`, in two halves,
-    /// and each by itself.
+    /// Refuses a module whose outputs for an event depend on the other events of the batch: compares the first events
+    /// of `x` together, in two halves, and each by itself.
     pub fn check_events_are_apart(&self, x: &[f32], parameters: &[f32], state: &[f32]) -> Result<()> {
         let (inputs, outputs) = (self.inputs(), self.outputs);
         let rows = (x.len() / inputs).min(APART_ROWS);

@@ -1,4 +1,4 @@
-//! Such a module in training.
+//! A module in training, run by LibTorch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct LibTorchEngine {
     module: Arc<LibTorchModule>,
     settings: Settings,
     custom_loss: Option<CustomLoss>,
-    /// Of LibTorch's threads; 0: as many as it is set to.
+    /// Number of LibTorch's threads; 0: as many as it is set to.
     threads: usize,
     seed: u64,
     parameters: HostBuffer<f32>,
@@ -40,7 +40,7 @@ struct Batch {
     adjoint: HostBuffer<f32>,
 }
 
-/// The parts of a [`Batch`] for so many rows.
+/// The parts of a [`Batch`] for this many rows.
 struct Gathered<'a> {
     x: &'a mut [f32],
     labels: &'a mut [f32],
@@ -75,8 +75,8 @@ impl Batch {
 }
 
 impl LibTorchEngine {
-    /// Trains `module`, which starts from these parameters and this state, on so many of LibTorch's threads; 0: on as many as
-    /// it is set to. `seed` is that of its random numbers.
+    /// Trains `module`, which starts from these parameters and this state, on this many of LibTorch's threads; 0: on as
+    /// many as LibTorch is set to. `seed` is that of its random numbers.
     pub fn new(
         module: &Arc<LibTorchModule>,
         parameters: &[f32],
@@ -107,7 +107,7 @@ impl LibTorchEngine {
         LibTorchEngine { custom_loss: Some(loss.into()), ..self }
     }
 
-    /// Leaves these parts of the flat parameter vector, apart and in order, as they are.
+    /// Freezes these parts of the flat parameter vector, which are disjoint and in order.
     pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Self {
         self.optimizer.leave(frozen);
         self

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::graph::{Activation, Graph, Loss, Node, Op};
 use crate::optimizer::TensorOptimizer;
 
-/// What goes wrong here: an error of LibTorch, or one of ours.
+/// An error of LibTorch, or one of ours.
 #[derive(Debug)]
 pub struct Failure(Error);
 
@@ -74,7 +74,7 @@ impl AutogradEngine {
         Ok(AutogradEngine { optimizer, graph, settings, device, parameters, data: None })
     }
 
-    /// Leaves these parts of the parameters, apart and in order, as they are.
+    /// Freezes these parts of the parameters, which are disjoint and in order.
     pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Result<Self, Error> {
         self.optimizer.leave(frozen).map_err(Failure::from)?;
         Ok(self)

@@ -1,4 +1,4 @@
-//! Arenas in parts, and who works on them.
+//! Arenas in parts, and the threads that work on them.
 
 use rayon::prelude::*;
 

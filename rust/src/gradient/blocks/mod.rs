@@ -1,10 +1,10 @@
 //! Runs a program block by block of its rows: see [`crate::graph::rows`].
 //!
-//! What all rows share is computed before the blocks, what comes of sums over rows after them; backward the other way
-//! round. A block's values, written forward and read backward, fit in a core's own cache together with its adjoints. A
-//! shard is a run of neighbouring blocks whose gradients of what all rows share are added up in one place. How many blocks
-//! and shards there are depends on the program alone, and sums over blocks and shards are made in their order: the same bits
-//! for any number of threads.
+//! Values that all rows share are computed before the blocks, those that depend on sums over rows after them; backward
+//! the other way round. A block's values, written forward and read backward, fit in a core's own cache together with
+//! its adjoints. A shard is a run of neighbouring blocks that add up their gradients of the shared values in one place.
+//! The numbers of blocks and shards depend on the program alone, and sums over them are made in order, which gives the
+//! same bits for any number of threads.
 //!
 //! Memory, one arena for a forward call: the values of the parts before and after, what they hand on, and the sums of
 //! each block; then the values of each block. Another one for a backward call, likewise, with adjoints of a block for each
@@ -75,12 +75,12 @@ pub struct Blocks<T> {
     row_outputs: Vec<(usize, usize)>,
     /// Those that the part after them writes.
     other_outputs: Vec<usize>,
-    /// What the part before the blocks hands on, and the sums over rows.
+    /// The values that the part before the blocks hands on, and the sums over rows.
     shared: ArrayRanges,
     totals: ArrayRanges,
 }
 
-/// What parts read.
+/// The inputs of parts.
 struct BlockInputs<'a> {
     caller: &'a [ReadPointer],
     shared: ReadPointer,

@@ -1,4 +1,4 @@
-//! What blocks are made of: parts of the program, laid out, and the arguments of the whole.
+//! The pieces of blocks: parts of the program, laid out, and the arguments of the whole.
 
 use std::ops::Range;
 
@@ -16,12 +16,12 @@ pub struct Argument {
     pub step: usize,
     /// The same in its gradient.
     pub gradient_step: usize,
-    /// Numbers of its gradient, where that is wanted and the rows have it in common.
+    /// Elements of its gradient, if that is wanted and shared by all rows.
     pub common: Option<usize>,
 }
 
 impl Argument {
-    /// Of an argument of the program that is cut, whose gradient consists of T.
+    /// The piece for an argument of the program that is cut, whose gradient consists of T.
     pub fn new<T>(program: &Program, cut: &RowCut, index: usize) -> Self {
         let argument = &program.arguments[index];
         let has_rows = cut.has_rows(index);
@@ -41,9 +41,9 @@ impl Argument {
 
 /// A part of the program, laid out.
 pub struct Piece<T> {
-    /// What is computed.
+    /// The part of the program.
     pub part: Subprogram,
-    /// What computes it.
+    /// The executor that computes it.
     pub executor: Executor<T>,
     /// One for each argument: its gradient, where there is one and the rows have it in common; else empty.
     pub gradients: ArrayRanges,
@@ -72,7 +72,7 @@ impl<T: Scalar + Element> Piece<T> {
     }
 }
 
-/// Arrays of numbers, one behind the other.
+/// Arrays of numbers, one after the other.
 #[derive(Default)]
 pub struct ArrayRanges {
     /// Where each of them lies.

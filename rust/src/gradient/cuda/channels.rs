@@ -53,7 +53,7 @@ impl Writer<'_> {
         Ok(vec![self.launch(draft, Work::Alone(length))])
     }
 
-    /// What the adjoint `seed` of a standardised batch gives one of the operands.
+    /// The contribution of the adjoint `seed` of a standardised batch to one of the operands.
     pub(super) fn standardise_pullback(
         &mut self,
         node: &Node,

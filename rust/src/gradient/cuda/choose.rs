@@ -1,8 +1,8 @@
 //! Elements that an index chooses, and the places of the first in an order.
 //!
-//! Several elements of an index may choose the same one. So that none is added to by two threads, the dimension that an index
-//! chooses along becomes one more dimension of the view, in which all elements but the chosen one are 0: a view like any other,
-//! see [`Writer::put`].
+//! Several elements of an index may choose the same element. So that no two threads add to one, the dimension that an
+//! index chooses along becomes one more dimension of the view, in which all elements but the chosen one are 0: a view
+//! like any other, see [`Writer::put`].
 
 use super::super::jit::emit;
 use super::super::reverse::Begin;

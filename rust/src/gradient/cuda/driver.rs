@@ -1,4 +1,4 @@
-//! The CUDA driver, opened when the first GPU is asked for: memory, modules and launches. It shares LibTorch's context.
+//! The CUDA driver, opened when the first GPU is requested: memory, modules and launches. It shares LibTorch's context.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint, c_void};
 use std::path::Path;
@@ -67,7 +67,7 @@ functions! {
     end_stream "cuStreamDestroy_v2" (Handle);
 }
 
-/// What a GPU has.
+/// The limits of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Blocks that run side by side, if each needs most of a multiprocessor.
@@ -106,7 +106,7 @@ pub(super) struct Shape {
     pub threads: u32,
     /// Blocks that share their memory; 1: each is alone.
     pub cluster: u32,
-    /// Bytes of shared memory of a block, beside those that the text declares.
+    /// Bytes of shared memory of a block, besides those that the text declares.
     pub shared: usize,
     /// Whether all blocks run at once, or none does.
     pub is_whole: bool,
@@ -133,7 +133,7 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// Of GPU number `index`, by the driver at `path`.
+    /// Opens GPU number `index` with the driver at `path`.
     pub fn open(path: &Path, index: u32) -> Result<Self> {
         let refused = |what: String| Error::invalid(what, "use the CPU, or see that nvidia-smi lists the GPU");
         // SAFETY: the driver's library has no initialiser that depends on us; it is closed with the last handle to it.
@@ -184,7 +184,7 @@ impl Context {
         }
     }
 
-    /// The address of so many new bytes.
+    /// Allocates this many bytes and returns their address.
     pub fn allocate(&self, bytes: usize) -> Result<usize> {
         let mut address = 0;
         // SAFETY: the address is a variable's. Nothing is allocated for no bytes.
@@ -245,7 +245,7 @@ impl Context {
         let _ = self.within("cuStreamDestroy", |f| unsafe { (f.end_stream)(stream as Handle) });
     }
 
-    /// Lets a function have so many bytes of shared memory.
+    /// Allows a function this many bytes of shared memory.
     pub fn allow_shared(&self, function: Handle, name: &str, bytes: usize) -> Result<()> {
         const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
         let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);

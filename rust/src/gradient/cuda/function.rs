@@ -11,8 +11,8 @@ use crate::device::{ReadPointer, WritePointer};
 use crate::error::Result;
 use crate::graph::{DType, Program};
 
-/// A program whose kernels are on a GPU. All memory that it is given is there, too; calls return before the kernels have run,
-/// unless an index has to be checked.
+/// A program whose kernels are on a GPU. All memory that it is given is there, too; calls return before the kernels
+/// have run, unless an index must be checked.
 pub struct CudaFunction {
     gpu: Gpu,
     program: CudaProgram,

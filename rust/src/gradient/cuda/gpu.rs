@@ -13,7 +13,7 @@ use super::run::Device;
 use crate::cache::{Cache, LIBRARY};
 use crate::error::{Error, Result};
 
-/// What the folder of machine code in the user's cache may hold.
+/// The most that the folder of machine code in the user's cache may hold.
 const CACHE_LIMIT: u64 = 128 << 20;
 
 /// Makes machine code of a text with these kernels.
@@ -73,7 +73,7 @@ impl Gpu {
         Ok(Gpu { context: Arc::new(Context::open(path, index)?), compiler: None })
     }
 
-    /// The same for all that ask for it; why it could not be opened is asked anew each time.
+    /// The same GPU for all callers; if it cannot be opened, each call tries again.
     pub fn shared(index: u32) -> Result<Self> {
         static OPEN: Mutex<BTreeMap<u32, Gpu>> = Mutex::new(BTreeMap::new());
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Gpu {
         &self.context.architecture
     }
 
-    /// What it has.
+    /// Its limits.
     pub fn limits(&self) -> Limits {
         self.context.limits
     }
@@ -152,7 +152,7 @@ fn compile(text: &str, architecture: &str) -> Result<Vec<u8>, String> {
     kept(&cache, &Cache::key(&parts), || Ok(nvrtc.compile(text, architecture)?.code))
 }
 
-/// What the cache has under this key, or `make` makes for it.
+/// The cache's entry under this key, or a new one by `make`.
 fn kept(cache: &Cache, key: &str, make: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
     if let Some(code) = cache.find(key).and_then(|folder| std::fs::read(folder.join(LIBRARY)).ok()) {
         return Ok(code);
@@ -171,7 +171,7 @@ impl GpuMemory {
         self.address
     }
 
-    /// How many there are.
+    /// Number of bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -182,7 +182,7 @@ impl GpuMemory {
         self.upload_at(0, numbers)
     }
 
-    /// The same from so many bytes behind its start on.
+    /// The same, from this many bytes after its start on.
     pub fn upload_at<T: Plain>(&self, start: usize, numbers: &[T]) -> Result<()> {
         let bytes = bytes_of(numbers);
         assert!(start + bytes.len() <= self.bytes);
@@ -204,7 +204,7 @@ impl GpuMemory {
         self.download_from(0, numbers)
     }
 
-    /// Copies what begins so many bytes behind its start.
+    /// Copies the part that begins this many bytes after its start.
     pub fn download_from<T: Plain>(&self, start: usize, numbers: &mut [T]) -> Result<()> {
         let bytes = bytes_of_mut(numbers);
         assert!(start + bytes.len() <= self.bytes);
@@ -212,7 +212,7 @@ impl GpuMemory {
     }
 }
 
-/// What may be copied to and from a GPU as it lies in memory: every bit of it is a number's, and any bits are a number.
+/// Types that may be copied to and from a GPU byte by byte: they have no padding, and any bits are a valid value.
 pub trait Plain: Copy {}
 
 impl Plain for u8 {}
@@ -242,7 +242,7 @@ impl GpuStream {
         self.number
     }
 
-    /// Waits until it is done; an error of its kernels is told now.
+    /// Waits until it is done; reports an error of its kernels now.
     pub fn synchronise(&self) -> Result<()> {
         self.context.synchronise(self.number)
     }
@@ -257,7 +257,7 @@ impl GpuStream {
         recording.0.launch(self.number)
     }
 
-    /// Copies so many bytes within the GPU's memory.
+    /// Copies this many bytes within the GPU's memory.
     pub fn copy(&self, from: usize, to: usize, bytes: usize) -> Result<()> {
         self.context.copy(from, to, bytes, self.number)
     }
@@ -284,12 +284,12 @@ impl GpuKernels {
         OnStream { kernels: self, stream }
     }
 
-    /// Waits until a stream is done; an error of its kernels is told now.
+    /// Waits until a stream is done; reports an error of its kernels now.
     pub fn synchronise(&self, stream: usize) -> Result<()> {
         self.context.synchronise(stream)
     }
 
-    /// Clusters of this kernel, of so many threads a block, that run at once.
+    /// The number of clusters of this kernel, with this many threads per block, that run at once.
     pub fn clusters(&self, kernel: &Kernel, threads: u32) -> Result<usize> {
         let (cluster, shared) = (kernel.cluster, kernel.shared);
         let shape = Shape { blocks: cluster, threads, cluster, shared, is_whole: false, stream: 0 };

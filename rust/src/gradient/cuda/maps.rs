@@ -23,7 +23,7 @@ impl Writer<'_> {
         vec![self.launch(draft, Work::Alone(count))]
     }
 
-    /// What the chain reads for element `i`, each as a variable.
+    /// The values that the chain reads for element `i`, each as a variable.
     fn leaves(&self, draft: &mut Draft, leaves: &[&Tensor]) -> String {
         let mut text = String::new();
         for (leaf, tensor) in leaves.iter().enumerate() {
@@ -80,8 +80,8 @@ impl Writer<'_> {
     }
 }
 
-/// Statements: the chain anew, then the adjoints `d_x` of the wanted leaves from that of its value, by Clad's derivative of each
-/// operator in the reverse order.
+/// Statements: the chain again, then the adjoints `d_x` of the wanted leaves from that of its value, by Clad's
+/// derivative of each operator in the reverse order.
 fn reversed(body: &Body, wanted: &[usize], seed: &str) -> String {
     let Body { text, result, steps, .. } = body;
     let mut inside = text.replace("   T t", "   [[maybe_unused]] const T t");

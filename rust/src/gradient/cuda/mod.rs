@@ -1,16 +1,17 @@
 //! The back end `cuda`: a [`Program`](crate::graph::Program) as CUDA C++ text, one kernel for each step forward and for each
 //! adjoint backward, with the scalar functions of `cpp/kernels` and Clad's derivatives of them as they are. The text needs no
-//! header of CUDA: NVRTC compiles it without a GPU, and any C++ compiler after a stand-in for CUDA's few words, so that all of
-//! it is tested on the host.
+//! header of CUDA: NVRTC compiles it without a GPU, and any C++ compiler after a stand-in for CUDA's few keywords, so
+//! that all of it is tested on the host.
 //!
 //! - Neighbouring element-wise operators are one kernel, forward and backward, as in `jit`.
-//! - No two threads write one element. What several elements of an operand's view give one element of its adjoint is summed by
-//!   the thread, or the block, that owns that element; there are no atomics, and the bits are the same from run to run.
+//! - No two threads write one element. If several elements of an operand's view contribute to one element of its
+//!   adjoint, the thread, or the block, that owns that element sums them; there are no atomics, and the bits are the
+//!   same from run to run.
 //! - Memory is laid out as for `aot`: one arena for values, one for adjoints, which pullbacks hand on as they finish.
 //!
 //! - Networks in training are in `training`: a small perceptron's epoch is one kernel, the steps of any other network are CUDA graphs.
 //!
-//! What has no text yet is refused by name; LibTorch runs it then.
+//! Operators without CUDA text are refused by name; LibTorch then runs them.
 
 mod channels;
 mod choose;

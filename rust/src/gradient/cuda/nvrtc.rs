@@ -1,4 +1,4 @@
-//! NVIDIA's compiler of CUDA C++ at run time, opened where it lies; it needs neither a GPU nor the driver.
+//! NVRTC, NVIDIA's run-time compiler of CUDA C++, found and opened; it needs neither a GPU nor the driver.
 
 use std::env;
 use std::ffi::{CString, c_char, c_int};
@@ -10,7 +10,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use super::program::headers;
 use crate::device;
 
-/// The folder of the libraries, where they lie elsewhere than beside LibTorch and on the linker's path.
+/// The folder of the libraries, if they are neither beside LibTorch nor on the linker's path.
 const VARIABLE: &str = "CLADTORCH_NVRTC";
 
 /// Versions of CUDA whose NVRTC compiles the text, newest first.
@@ -50,7 +50,7 @@ pub struct Nvrtc {
 pub struct Cubin {
     /// For the driver.
     pub code: Vec<u8>,
-    /// What the compiler says: registers and spills of each kernel.
+    /// The compiler's log: registers and spills of each kernel.
     pub log: String,
 }
 

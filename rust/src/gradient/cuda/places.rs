@@ -124,7 +124,7 @@ mod tests {
         ]
     }
 
-    /// What an expression of `+`, `*`, `/`, `%` and brackets is for a value of `i`.
+    /// The value of an expression of `+`, `*`, `/`, `%` and brackets at `i`.
     fn value(text: &str, i: usize) -> usize {
         let text = text.replace(['(', ')'], "");
         let term = |term: &str| {

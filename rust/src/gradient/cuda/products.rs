@@ -93,7 +93,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What the adjoint `seed` of the product gives the first factor, or the second.
+    /// The contribution of the adjoint `seed` of the product to the first or the second factor.
     pub(super) fn product_pullback(
         &mut self,
         node: &Node,
@@ -187,7 +187,7 @@ impl Writer<'_> {
         vec![self.sums(draft, [count, inputs * taps], &writes)]
     }
 
-    /// What the adjoint `seed` of the convolution gives the signals, or the weights.
+    /// The contribution of the adjoint `seed` of the convolution to the signals or the weights.
     pub(super) fn convolve_pullback(
         &mut self,
         node: &Node,

@@ -10,7 +10,7 @@ use crate::graph::outputs::Outputs;
 /// Where the memory lies that a kernel's parameter points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// In the arena of values, so many numbers from its start.
+    /// In the arena of values, this many numbers from its start.
     Values(usize),
     /// In the arena of adjoints.
     Adjoints(usize),
@@ -42,12 +42,12 @@ pub struct Launch {
 /// For whom threads of a kernel wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waits {
-    /// For nobody.
+    /// For no thread.
     #[default]
     Never,
     /// For the others of their block.
     ForBlock,
-    /// For all threads of the grid, which has to be on the device as a whole.
+    /// For all threads of the grid, which must be on the device as a whole.
     ForGrid,
 }
 
@@ -64,7 +64,7 @@ pub struct Kernel {
     pub parameters: Vec<String>,
     /// For whom its threads wait.
     pub waits: Waits,
-    /// Bytes of shared memory of a block, beside those that the text declares.
+    /// Bytes of shared memory of a block, besides those that the text declares.
     pub shared: usize,
     /// Blocks of a cluster, which share their memory; up to 1: each is alone.
     pub cluster: u32,
@@ -75,9 +75,9 @@ pub struct Kernel {
 pub struct Step {
     /// The outputs that depend on it.
     pub dependents: Outputs,
-    /// What runs where one of these has an adjoint.
+    /// Launches if one of these has an adjoint.
     pub launches: Vec<Launch>,
-    /// What runs else: adjoints that begin here are 0.
+    /// Launches otherwise: adjoints that begin here are 0.
     pub unreached: Vec<Launch>,
 }
 
@@ -105,7 +105,7 @@ pub struct CudaProgram {
 }
 
 impl CudaProgram {
-    /// What has no kernel is refused by name.
+    /// Refuses operators without a kernel, by name.
     pub fn new(program: &Program) -> Result<Self> {
         super::steps::write(program)
     }

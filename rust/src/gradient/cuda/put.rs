@@ -1,4 +1,4 @@
-//! Numbers written, or added, to a view of a buffer, whether its elements have places of their own or share them.
+//! Values written, or added, to a view of a buffer, whose elements may share places.
 
 use super::super::jit::emit;
 use super::super::reverse::Begin;
@@ -7,7 +7,7 @@ use super::program::{Launch, Slot};
 use super::writer::{Draft, Work, Writer};
 use crate::graph::View;
 
-/// What is written to.
+/// The view that is written to.
 pub(super) struct Target<'v> {
     pub slot: Slot,
     pub view: &'v View,
@@ -24,7 +24,7 @@ impl Target<'_> {
 }
 
 impl Writer<'_> {
-    /// The whole buffer = `number`, of so many elements.
+    /// Sets the whole buffer, of `length` elements, to `number`.
     pub fn fill(&mut self, slot: Slot, length: usize, number: &str) -> Vec<Launch> {
         if length == 0 {
             return Vec::new();

@@ -95,7 +95,7 @@ impl Writer<'_> {
         Ok(vec![self.launch(draft, work)])
     }
 
-    /// What the adjoint `seed` of a node's value gives one of its operands.
+    /// The contribution of the adjoint `seed` of a node's value to one of its operands.
     pub(super) fn rows_pullback(
         &mut self,
         node: &Node,

@@ -1,12 +1,12 @@
-//! The order in which the kernels of a program run, wherever that is.
+//! The order in which the kernels of a program run, on any device.
 
 use super::program::{CudaProgram, Kernel, Launch, Slot};
 use crate::error::Result;
 use crate::graph::outputs::selected;
 
-/// What runs kernels, each after the one before it.
+/// A device that runs kernels, each after the one before it.
 pub trait Device {
-    /// Runs one in so many blocks of so many threads, with these addresses as parameters.
+    /// Runs a kernel on this grid of blocks and threads, with these addresses as parameters.
     fn launch(&self, kernel: &Kernel, grid: [u32; 2], parameters: &[usize]) -> Result<()>;
 }
 
@@ -21,13 +21,13 @@ pub struct Memory<'a> {
     pub adjoints: usize,
     /// The flags.
     pub flags: usize,
-    /// Of the arguments.
+    /// Addresses of the arguments.
     pub inputs: &'a [usize],
-    /// Of the outputs; unused in a reverse pass.
+    /// Addresses of the outputs; unused in a reverse pass.
     pub outputs: &'a [usize],
-    /// Of the adjoints of the user's outputs, 0 for one that is zero; unused in a forward pass.
+    /// Addresses of the adjoints of the user's outputs, 0 for one that is zero; unused in a forward pass.
     pub seeds: &'a [usize],
-    /// Of the gradients by the arguments; unused in a forward pass.
+    /// Addresses of the gradients by the arguments; unused in a forward pass.
     pub gradients: &'a [usize],
 }
 

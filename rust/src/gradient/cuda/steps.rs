@@ -99,7 +99,7 @@ impl Writer<'_> {
         (count > 0).then(|| self.launch(draft, Work::Alone(count)))
     }
 
-    /// What adds the adjoint of a user's output to that of its buffer.
+    /// Launches that add the adjoint of a user's output to that of its buffer.
     fn seed(&mut self, output: usize) -> Vec<Launch> {
         let tensor = &self.program.outputs[output];
         match self.adjoint(tensor.buffer) {
@@ -115,7 +115,7 @@ impl Writer<'_> {
         Error::invalid(format!("{} has no kernel on back end cuda: {why}", node.primitive.name()), "run it on LibTorch")
     }
 
-    /// A node that is no chain of element-wise operators.
+    /// A node that is not a chain of element-wise operators.
     fn node(&mut self, node: &Node) -> Result<Vec<Launch>> {
         let whole = View::contiguous(&node.shape);
         let value = |begin: Begin| Target { slot: self.slot(node.buffer), view: &whole, length: whole.len(), begin };

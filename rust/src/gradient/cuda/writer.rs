@@ -22,14 +22,14 @@ const MOST_SHARING: usize = 512;
 pub(super) enum Work {
     /// So many elements or rows, a thread for each.
     Alone(usize),
-    /// So many rows of so many elements, a block for each.
+    /// This many rows of this many elements, a block for each row.
     Block(usize, usize),
     /// So many tiles of products.
     Tiles(usize),
 }
 
 impl Work {
-    /// For so many rows of so many elements.
+    /// A grid for this many rows of this many elements.
     pub fn of_rows(rows: usize, columns: usize) -> Self {
         if columns < SHARED { Work::Alone(rows) } else { Work::Block(rows, columns) }
     }
@@ -92,7 +92,7 @@ pub(super) struct Writer<'a> {
     pub layout: &'a BufferAssignment,
     /// Where adjoints lie.
     pub adjoints: Vec<Option<Location>>,
-    /// Where memory for pullbacks begins behind all adjoints, and the most that one of them takes.
+    /// Start of the memory for pullbacks, after all adjoints, and the most that one of them takes.
     pub scratch: usize,
     pub most_scratch: usize,
     pub flags: Vec<usize>,
@@ -182,7 +182,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Memory for so many numbers, for the launches of one step.
+    /// Memory for this many numbers, for the launches of one step.
     pub fn scratch(&mut self, numbers: usize) -> Slot {
         self.most_scratch = self.most_scratch.max(numbers);
         self.counts_to(numbers);

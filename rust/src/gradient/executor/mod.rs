@@ -1,13 +1,13 @@
 //! Runs an observed function: a [`Program`] laid out once. With the `aot` back end each node is a call of a kernel that is
 //! compiled into the library, and of its pullback in reverse; with `jit` one compiled function makes all of them.
 //!
-//! Memory: the values of all nodes lie in one arena, behind the literals. What a node writes lies apart from what it reads. With
-//! gradients a forward call keeps all values for backward calls; without them a value may lie where others were that nobody reads
-//! any more. Adjoints lie in another arena, for one call: see [`Reverse`]. Nothing is allocated in a call but the arenas of the
-//! first ones.
+//! Memory: the values of all nodes lie in one arena, behind the literals. A node writes to other memory than it reads.
+//! With gradients a forward call keeps all values for backward calls; without them a value may reuse the memory of
+//! values that nothing reads any more. Adjoints lie in another arena, for one call: see [`Reverse`]. Only the first
+//! calls allocate: their arenas.
 //!
-//! The first pullback that has something for every element of an adjoint writes it, the others add through the operand's
-//! view, so that it does not matter how often a buffer is used, nor that views overlap.
+//! The first pullback that contributes to every element of an adjoint writes it, the others add through the operand's
+//! view, so that buffers may be used any number of times, and views may overlap.
 
 mod custom;
 mod packed;
@@ -30,7 +30,7 @@ use crate::kernels::Scalar;
 use crate::kernels::strided::{self, StridedView};
 use step::{Backward, Direct, Kernel, Operand, Step, Values};
 
-/// What runs a program in two arenas: all of it at once, or block by block.
+/// Runs a program in two arenas: all of it at once, or block by block.
 pub trait Run<T> {
     /// Numbers in an arena of values, and of adjoints.
     fn arenas(&self) -> [usize; 2];
@@ -38,7 +38,7 @@ pub trait Run<T> {
     /// Writes what never changes to a new arena of values.
     fn prepare(&self, values: &mut [T]);
 
-    /// Runs every node and writes the outputs; large operators on so many threads of the present pool.
+    /// Runs every node and writes the outputs; large operators run on this many threads of the current pool.
     fn forward(
         &self,
         values: &mut [T],
@@ -138,7 +138,7 @@ fn direct_outputs(program: &Program, seeded: &[Option<usize>]) -> Vec<Option<usi
     direct
 }
 
-/// Whether the pullback reads what the forward pass wrote, or what runs forward is not a step of its own.
+/// Whether the pullback reads the result of the forward pass, or the forward operation is not a step of its own.
 fn needs_value(primitive: &Primitive) -> bool {
     match primitive {
         Primitive::Map(_)

@@ -79,7 +79,7 @@ fn transposed<T>(factors: Factors<'_, T>) -> Factors<'_, T> {
     Factors { order: Matrix { row: column, column: row }, ..factors }
 }
 
-/// Of the matrices that the last two dimensions are.
+/// Layout of the matrices in the last two dimensions.
 fn order(view: &View) -> Matrix {
     let rank = view.rank();
     Matrix { row: view.strides[rank - 2], column: view.strides[rank - 1] }

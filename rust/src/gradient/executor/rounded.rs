@@ -1,4 +1,4 @@
-//! What layers with products in bfloat16 read as pairs. Shapes are rows, inputs and outputs.
+//! The operands that layers with products in bfloat16 read as pairs. Shapes are rows, inputs and outputs.
 
 use crate::graph::program::{Linear, Primitive};
 use crate::kernels::{Scalar, bf16};

@@ -1,5 +1,5 @@
-//! Batch normalisation over the threads there are: sums over rows by channels, the rest by rows, or both by panels. Each channel is
-//! summed by one thread: the same bits for any number of them.
+//! Batch normalisation on several threads: sums over rows by channels, the rest by rows, or both by panels. One thread
+//! sums each channel, which gives the same bits for any number of threads.
 
 use std::cell::RefCell;
 
@@ -36,7 +36,7 @@ fn share_of_channels(all: Channels, threads: usize) -> usize {
     }
 }
 
-/// What each thread writes: the elements of some rows, or of some panels, and the layout of all of them but the last.
+/// Number of elements that each thread but the last writes: whole rows, or whole panels.
 fn share_of_elements(all: Channels, threads: usize) -> usize {
     let unit = if all.width == all.channels { all.channels * all.side } else { all.panel() };
     let units = all.len() / unit.max(1);
@@ -114,7 +114,7 @@ pub(super) fn standardise<T: Scalar>(all: Channels, threads: usize, operands: Op
     });
 }
 
-/// What `dy` gives the shift and the scale, [2, channels]; [`Sums`] are to be kept for the next time.
+/// The contribution of `dy` to the shift and the scale, [2, channels]; keep the [`Sums`] for the next time.
 pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<T>, dy: &[T]) -> Sums {
     let mut sums = Sums(SUMS.take());
     sums.0.resize(2 * all.channels, 0.0);
@@ -133,7 +133,7 @@ pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<
 pub(super) struct Sums(Vec<f64>);
 
 impl Sums {
-    /// Of the adjoint itself, for the shift, and of its products with the standardised numbers, for the scale.
+    /// Sums of the adjoint itself, for the shift, and of its products with the standardised values, for the scale.
     pub fn each(&self) -> [&[f64]; 2] {
         let (shift, slope) = self.0.split_at(self.0.len() / 2);
         [shift, slope]
@@ -178,7 +178,7 @@ pub(super) fn give<T: Scalar>(sums: &[f64], add: bool, to: &mut [T]) {
 mod tests {
     use super::*;
 
-    /// Everything that is computed for a batch of this layout on so many threads.
+    /// Everything that is computed for a batch of this layout on this many threads.
     fn computed(all: Channels, threads: usize) -> Vec<f64> {
         let wave = |step: f64, count: usize| (0..count).map(|i| (i as f64 * step).sin()).collect::<Vec<_>>();
         let (x, dy) = (wave(0.7, all.len()), wave(1.3, all.len()));

@@ -19,7 +19,7 @@ use kernel::{Convolved, kernel};
 
 pub(super) use kernel::Kernel;
 
-/// What is read, and where it lies.
+/// An operand and its place in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand {
     place: Location,
@@ -48,7 +48,7 @@ pub(super) struct Step {
 enum Value {
     /// In the arena.
     Arena(Range<usize>),
-    /// In the caller's output of that number, of so many elements.
+    /// In the caller's output of that number, which has this many elements.
     Output(usize, usize),
 }
 
@@ -194,7 +194,7 @@ impl Step {
         })
     }
 
-    /// What chooses elements: the second operand, an argument of integers or numbers that a kernel made.
+    /// The index that chooses elements: the second operand, an argument of integers or numbers that a kernel made.
     fn index<'a, T: Element>(&self, values: Values<'a, T>, inputs: ReadTensors<'a>) -> Index<'a, T> {
         let source = self.sources[1];
         match source.place {
@@ -208,7 +208,7 @@ impl Step {
         std::array::from_fn(|i| self.sources.get(i).map_or(&[][..], |source| source.read(values, inputs)))
     }
 
-    /// What batch normalisation reads.
+    /// The operands of batch normalisation.
     fn standardised<'a, T: Element>(
         &self,
         channels: &Channels,
@@ -220,7 +220,7 @@ impl Step {
         standardise::Operands::new(channels, eps, read(0), read(1), read(2), read(3))
     }
 
-    /// What a forward pass left in the arena: nothing where that is the caller's.
+    /// The value that a forward pass left in the arena; empty if it is the caller's.
     fn value<'a, T>(&self, values: Values<'a, T>) -> &'a [T] {
         match &self.value {
             Value::Arena(range) => values.get(range.start, range.len()),

@@ -1,4 +1,4 @@
-//! Running clang with Clad's plugin: without a shell, with a time limit, its messages kept.
+//! Runs clang with Clad's plugin, without a shell and with a time limit, and keeps its messages.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,10 +14,10 @@ use crate::interrupt;
 /// As good as for ever.
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// What the environment says about where to look.
+/// Where to look, according to the environment.
 type Place = [Option<OsString>; 2];
 
-/// What was found when the environment said so.
+/// The result for that environment.
 type Found = (Place, Result<Arc<Clang>, String>);
 
 /// How functions are compiled. No difference quotients in Clad's stead. Loops are vector code only where all that they call
@@ -100,7 +100,7 @@ fn identity(path: &Path) -> String {
     format!("{} {} {time:?}", path.display(), metadata.map_or(0, |metadata| metadata.len()))
 }
 
-/// Runs a command in `folder` until `end`; what it says becomes the error.
+/// Runs a command in `folder` until `end`; its output becomes the error.
 fn run(command: &mut Command, folder: &Path, end: Instant) -> Result<(), String> {
     let messages = folder.join("messages.txt");
     let file = File::create(&messages).map_err(|error| format!("{}: {error}", messages.display()))?;

@@ -8,7 +8,7 @@ use super::{LIBRARY, user};
 use crate::error::{Error, Result, unwind};
 use crate::graph::{Activation, CustomActivation, ScalarFunction};
 
-/// Where the derivative is compared with difference quotients: at so many points on either side of 0.
+/// Number of points on either side of 0 at which the derivative is compared with difference quotients.
 const POINTS: i32 = 40;
 const SPACING: f64 = 0.25;
 
@@ -17,8 +17,8 @@ struct CompiledActivation {
     text: String,
 }
 
-/// Compiles `source`, which defines `double activation(double x)`; anything may stand before it. The derivative is
-/// compared with difference quotients; nobody's is trusted.
+/// Compiles `source`, which defines `double activation(double x)`; other code may precede it. The derivative is
+/// compared with difference quotients; none is trusted.
 pub fn compile(source: &str, limit: Duration) -> Result<CustomActivation> {
     if user::first_parameter(source, "activation").is_none() {
         let what = "the text does not define 'double activation(double x)'";

@@ -61,7 +61,7 @@ fn in_kernels(function: Function, operands: &[String]) -> String {
     }
 }
 
-/// Of a step that is a node, or a loop that ends with it.
+/// The pullback of a step that is a node, or a loop that ends with it.
 fn pullback<'a>(node: &'a Node, body: Option<&Body<'a>>) -> Pullback<'a> {
     match body {
         Some(Body { leaves, .. }) => {
@@ -79,7 +79,7 @@ struct Emitter<'a> {
     steps: String,
     /// The whole function's body.
     calls: String,
-    /// What else Clad is asked for.
+    /// Further requests to Clad.
     requests: String,
 }
 

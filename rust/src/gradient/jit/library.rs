@@ -1,4 +1,4 @@
-//! Compiled functions, opened; the only place here that calls foreign code.
+//! Compiled functions as opened libraries; the only place here that calls foreign code.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
@@ -45,7 +45,7 @@ impl<T: Scalar> CompiledFunction<T> {
         usize::try_from(failed - 1).ok()
     }
 
-    /// Adds up the adjoints; those of the results are there already.
+    /// Adds up the adjoints; those of the results are already there.
     pub fn backward(&self, inputs: ReadTensors, arena: &[T], adjoints: &mut [T], gradients: &mut WriteTensors) {
         let (inputs, gradients) = (inputs.as_slice().as_ptr(), gradients.as_slice().as_ptr());
         // SAFETY: as for `forward`; the function only reads the arena.
@@ -120,7 +120,8 @@ fn run(function: Values, x: &[f64], to: &mut [f64]) -> Result<(), String> {
     caught(|why, room| unsafe { function(x.len(), x.as_ptr(), to.as_mut_ptr(), why, room) })
 }
 
-/// Calls a function that returns 0, or else has written why it failed: so many bytes of it, with a zero at the end.
+/// Calls a function that returns 0, or else has written the reason of its failure, truncated and with a zero at the
+/// end.
 fn caught(call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
     let mut why = [0_u8; 256];
     match call(why.as_mut_ptr().cast(), why.len()) {

@@ -1,6 +1,6 @@
 //! The `jit` back end of an observed function: one C++ function, emitted for the graph, differentiated whole by Clad,
-//! compiled by clang for this machine and opened. Made once for each user and graph: see [`crate::cache`]. In the same way a loss
-//! that a user wrote, [`RowLoss`], and an activation, [`compile_activation`].
+//! compiled by clang for this machine and opened. Made once for each user and graph: see [`crate::cache`]. Losses and
+//! activations of users are compiled in the same way: [`RowLoss`], [`compile_activation`].
 
 mod clad;
 mod clang;
@@ -49,7 +49,7 @@ pub struct Made<T> {
     pub function: CompiledFunction<T>,
     /// Buffers whose adjoints it finds zero.
     pub zero: Vec<usize>,
-    /// What was emitted.
+    /// The emitted text.
     pub source: String,
     /// What Clad made of it.
     pub derivatives: String,

@@ -10,7 +10,7 @@ use crate::kernels::Scalar;
 /// Numbers that are converted to float64 and back at once; most outputs of a network with such a loss.
 const BLOCK: usize = 128;
 
-/// Where the derivative is compared with difference quotients: at so many points, 0 among them, for labels 0 and 1.
+/// Number of points, 0 among them, at which the derivative is compared with difference quotients, for labels 0 and 1.
 const POINTS: usize = 33;
 
 /// A compiled loss.
@@ -21,8 +21,8 @@ pub struct RowLoss {
 
 impl RowLoss {
     /// Compiles `source`, which defines `double loss(double output, double label)` or
-    /// `double loss(const double *outputs, double label)`; anything may stand before it. `columns` are the outputs that it
-    /// is called with. The derivative is compared with difference quotients; nobody's is trusted.
+    /// `double loss(const double *outputs, double label)`; other code may precede it. It is called with `columns`
+    /// outputs. The derivative is compared with difference quotients; none is trusted.
     pub fn compile(source: &str, columns: usize, limit: Duration) -> Result<Self> {
         let pointer =
             user::first_parameter(source, "loss").map(|parameter| parameter.contains('*')).ok_or_else(|| {
@@ -43,7 +43,7 @@ impl RowLoss {
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, columns]; `adjoint` gets the derivative of
-    /// `scale * weight * loss`. What the function throws unwinds as an error.
+    /// `scale * weight * loss`. An exception from the function unwinds as an error.
     pub fn run<T: Scalar>(
         &self,
         outputs: &[T],

@@ -1,11 +1,11 @@
-//! What the functions that users write have in common: where they stand in their text, and the test of Clad's derivatives.
+//! Code shared by the functions that users write: their place in the text, and the test of Clad's derivatives.
 
-/// Of difference quotients, and how far from them a derivative may be.
+/// Step of difference quotients, and how far from them a derivative may be.
 const STEP: f64 = 1e-6;
 const TOLERANCE: f64 = 1e-4;
 
-/// What stands before every function that is compiled. Rust cannot let an exception of C++ pass: what the user's text
-/// throws becomes words.
+/// The text before every function that is compiled. Rust cannot let a C++ exception pass: exceptions from the user's
+/// text become messages.
 pub const HEAD: &str = r#"#include <clad/Differentiator/Differentiator.h>
 #include <cmath>
 #include <cstddef>
@@ -44,8 +44,8 @@ pub fn first_parameter<'a>(source: &'a str, name: &str) -> Option<&'a str> {
     None
 }
 
-/// The difference quotient where `slope` is neither that nor, at a kink, the one of a side. `value` is the function's,
-/// `beside` what it is so far away.
+/// The difference quotient if `slope` agrees neither with it nor, at a kink, with that of one side. `value` is the
+/// function's value, `beside` its value at that distance.
 pub fn quotient_unlike(slope: f64, value: f64, beside: impl Fn(f64) -> f64) -> Option<f64> {
     let sides = [-STEP, STEP].map(|step| (beside(step) - value) / step);
     let middle = (sides[0] + sides[1]) / 2.0;

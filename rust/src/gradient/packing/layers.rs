@@ -11,7 +11,7 @@ pub(super) struct Found {
     pub(super) bias: usize,
     /// Inputs and outputs.
     pub(super) shape: [usize; 2],
-    /// Its input are the events as they are.
+    /// Its input is the events, unchanged.
     pub(super) takes_events: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A program written anew with the matrices of its layers packed.
+//! Rewrites a program with the matrices of its layers packed.
 
 mod forms;
 
@@ -238,7 +238,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
         Ok(true)
     }
 
-    /// A node that is no layer: packed where all that it reads is, else dense.
+    /// A node that is not a layer: packed if all its operands are, otherwise dense.
     fn other(&mut self, node: &Node) -> Result<()> {
         if self.channels(node)? || self.sum(node)? {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Activations that are made of other functions.
+//! Activations composed of other functions.
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
@@ -67,7 +67,7 @@ fn prelu(call: &mut Call) -> Lowered {
     Ok(vec![call.map(Function::Leaky, &[&x, &weight])?])
 }
 
-/// `x` where it lies strictly between the numbers, or is no number; else the nearer one.
+/// `x` if it lies strictly between the bounds, or is NaN; otherwise the nearer bound.
 fn between(call: &mut Call, x: &Tensor, low: f64, high: f64) -> Result<Tensor> {
     let (low, high) = (call.literal(low)?, call.literal(high)?);
     let above = call.map(Function::LessEqual, &[&high, x])?;

@@ -1,4 +1,4 @@
-//! What operators are made of: each method adds the nodes of one step and returns its value.
+//! Building blocks of operators: each method adds the nodes of one step and returns its value.
 
 mod indices;
 mod order;
@@ -96,7 +96,7 @@ impl Call<'_, '_> {
         self.map(function, &[x, &number])
     }
 
-    /// `x * factor`; nothing where that is 1.
+    /// `x * factor`; no node if that is 1.
     pub fn scaled(&mut self, x: &Tensor, factor: f64) -> Result<Tensor> {
         if factor == 1.0 { Ok(x.clone()) } else { self.map_number(Function::Mul, x, factor) }
     }
@@ -113,7 +113,7 @@ impl Call<'_, '_> {
         if x.view.is_contiguous() { Ok(x) } else { self.copied(&x) }
     }
 
-    /// Another shape: a view where that can be, else a copy.
+    /// Another shape: a view if possible, otherwise a copy.
     pub fn reshape(&mut self, x: &Tensor, sizes: &[usize]) -> Result<Tensor> {
         if sizes.iter().product::<usize>() != x.view.len() {
             return Err(self.refuse(format!("reshapes {:?} to {sizes:?}", x.view.sizes)));
@@ -176,7 +176,8 @@ impl Call<'_, '_> {
         self.node(Primitive::Convolve(c), operands, shape)
     }
 
-    /// The tensor with matrices that the kernel can read, and add adjoints to, as they lie; a copy where it has not.
+    /// The tensor with matrices that the kernel can read, and add adjoints to, in their layout; a copy if it has no
+    /// such layout.
     fn matrices(&mut self, x: &Tensor) -> Result<Tensor> {
         let mut view = x.view.clone();
         let (row, column) = (view.rank() - 2, view.rank() - 1);

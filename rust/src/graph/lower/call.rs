@@ -173,7 +173,7 @@ impl Call<'_, '_> {
         size.ok_or_else(|| self.refuse(format!("needs dimension {dim} of a tensor with {}", x.view.rank())))
     }
 
-    /// Elements along a dimension of what LibTorch was seen to return.
+    /// Elements along a dimension of the result that LibTorch returned.
     pub fn result_size(&self, result: usize, dim: usize) -> Result<usize> {
         let size = self.result_shape(result)?.get(dim).copied();
         size.ok_or_else(|| self.refuse("returns a tensor with fewer dimensions"))
@@ -191,14 +191,14 @@ impl Call<'_, '_> {
         Ok(dims)
     }
 
-    /// The shape that LibTorch was seen to return.
+    /// The shape that LibTorch returned.
     pub fn result_shape(&self, result: usize) -> Result<Vec<usize>> {
         let index = self.node.outputs.get(result).copied();
         let index = index.ok_or_else(|| self.refuse("has no result"))?;
         sizes(&value(self.lowering.graph, index)?.shape)
     }
 
-    /// How LibTorch was seen to lay out an argument in memory.
+    /// The strides of an argument in LibTorch's memory.
     pub fn strides(&self, position: usize) -> Result<Vec<usize>> {
         match *self.argument(position)? {
             ObservedArgument::Value(index) => sizes(&value(self.lowering.graph, index)?.strides),
@@ -211,13 +211,13 @@ impl Call<'_, '_> {
         self.node.outputs.get(position).is_some_and(|&output| is_used(self.lowering.graph, output))
     }
 
-    /// Whether LibTorch was seen to return elements of that type.
+    /// Whether LibTorch returned elements of that type.
     pub fn returns(&self, dtype: DType) -> bool {
         let first = self.node.outputs.first().and_then(|&index| value(self.lowering.graph, index).ok());
         first.is_some_and(|value| value.dtype == dtype)
     }
 
-    /// What was lowered has the shape and the type that LibTorch returned.
+    /// Checks that the lowered tensor has the shape and the type that LibTorch returned.
     pub(super) fn check_result(&self, observed: &ObservedValue, tensor: &Tensor) -> Result<()> {
         if sizes(&observed.shape)? != tensor.view.sizes {
             let shapes = format!("{:?} instead of {:?}", tensor.view.sizes, observed.shape);

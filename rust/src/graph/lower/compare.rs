@@ -8,7 +8,7 @@ use crate::graph::program::{Digits, Kind, Tensor};
 /// Integers below this in size are exact in float32, and no other integer rounds to one of them.
 pub const EXACT: u64 = 1 << 24;
 
-/// What is asked of two numbers.
+/// A comparison of two numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `a < b`

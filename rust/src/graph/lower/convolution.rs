@@ -1,7 +1,7 @@
 //! Convolutions and pooling along one to three dimensions.
 //!
-//! The kernel convolves along one dimension. Of more dimensions, the rows of a window count as channels of their own: in the
-//! signal of all rows one after the other, the taps of a row are neighbours.
+//! The kernel convolves along one dimension. In more dimensions, the rows of a window count as channels of their own:
+//! in the signal of all rows one after the other, the taps of a row are neighbours.
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
@@ -171,7 +171,7 @@ fn convolved(
     }
 }
 
-/// Windows of these sizes along the last dimensions of `view`, each of which becomes a dimension behind all others.
+/// Windows of these sizes along the last dimensions of `view`; each becomes a dimension after all others.
 fn windows(call: &Call, view: &View, first: usize, steps: &[Steps]) -> Result<View> {
     steps.iter().enumerate().try_fold(view.clone(), |view, (dim, steps)| {
         let view = view.windows(first + dim, steps.size, steps.stride, steps.dilation);
@@ -186,9 +186,9 @@ fn columns(call: &mut Call, x: &Tensor, windows: View) -> Result<Tensor> {
     call.dense(&Tensor { view: windows.permute(&order), ..x.clone() })
 }
 
-/// One convolution along the last dimension, with a stride of 1, of all rows one after the other: a row of the window is a channel
-/// of its own, made of the rows that it meets. Places where a window would reach into the next row are computed, and nobody
-/// looks at them.
+/// One convolution along the last dimension, with a stride of 1, of all rows one after the other: a row of the window
+/// is a separate channel, made of the rows that it meets. Places where a window would reach into the next row are
+/// computed, but not used.
 fn by_rows(
     call: &mut Call,
     x: &Tensor,

@@ -281,7 +281,7 @@ fn bounded(call: &Call, x: &Tensor, positions: &[usize], value: Tensor) -> Lower
     Ok(vec![if is_count { Tensor { kind: Kind::Count, ..value } } else { value }])
 }
 
-/// NaN where one of the bounds is, which the kernel takes for none.
+/// NaN where one of the bounds is NaN, which the kernel treats as no bound.
 fn between(call: &mut Call, x: &Tensor, low: &Tensor, high: &Tensor) -> Result<Tensor> {
     for position in [1, 2] {
         if call.is_number(position) && call.number(position)?.is_nan() {

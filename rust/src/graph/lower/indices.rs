@@ -7,7 +7,7 @@ use crate::graph::program::{Gather, Kind, Scatter, Tensor};
 use crate::graph::{Function, View};
 use crate::kernels::strided::Order;
 
-/// Several indices are taken one after the other where that makes at most so many elements for each of the tensor's.
+/// Several indices are applied one after the other if that makes at most this many elements for each of the tensor's.
 const GROWTH: usize = 4;
 
 pub(super) const TABLE: &[Operator] = &[
@@ -182,7 +182,7 @@ fn argsort(call: &mut Call) -> Lowered {
     Ok(vec![sorted(call)?.2])
 }
 
-/// What is sorted along which dimension, and the places in order.
+/// The tensor that is sorted, along which dimension, and the places in order.
 fn sorted(call: &mut Call) -> Result<(Tensor, usize, Tensor)> {
     let x = call.tensor(0)?;
     let first = 1 + usize::from(call.overload() == "stable");
@@ -269,7 +269,7 @@ fn scatter_add(call: &mut Call) -> Lowered {
     Ok(vec![added(call, &x, dim, &source, &index, indices)?])
 }
 
-/// `x` with each element of `source` added where its index, of which there is one for each, says along `dim`.
+/// `x` with each element of `source` added along `dim` at the place that its own index gives.
 fn added(call: &mut Call, x: &Tensor, dim: usize, source: &Tensor, index: &Tensor, indices: View) -> Result<Tensor> {
     if x.kind != Kind::Number || source.kind != Kind::Number {
         return Err(call.refuse("adds something else than numbers"));

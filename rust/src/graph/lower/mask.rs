@@ -1,4 +1,4 @@
-//! Masks: what numbers are, and what masks are together.
+//! Masks: tests of numbers, and logic of masks.
 
 use super::compare::EXACT;
 use super::{Call, Lowered, Operator};

@@ -1,8 +1,8 @@
 //! From LibTorch's operators, as they were observed, to the few primitives of a [`Program`].
 //!
-//! [`operators`] is the list of what can be lowered: the tests and the documentation run over it. Each operator is written
-//! as what it does to tensors; its shape is checked against the one that LibTorch was seen to return. What is not on the
-//! list, or is asked for in a way that is not supported, is refused with its name, its place and the reason.
+//! [`operators`] is the list of what can be lowered: the tests and the documentation run over it. Each operator is
+//! written as what it does to tensors; its shape is checked against the one that LibTorch returned. An operator that is
+//! not on the list, or whose arguments are not supported, is refused with its name, its place and the reason.
 //!
 #![doc = include_str!("operators.md")]
 
@@ -144,7 +144,7 @@ pub fn lower(graph: &ObservedGraph, gradients: &[bool]) -> Result<Program> {
     lower_within(graph, gradients, usize::MAX)
 }
 
-/// The same for a graph that LibTorch was not seen to run: refuses one whose operators read and write more than `most` elements
+/// The same for a graph that LibTorch did not run: refuses one whose operators read and write more than `most` elements
 /// together, before memory is taken for any.
 pub fn lower_within(graph: &ObservedGraph, gradients: &[bool], most: usize) -> Result<Program> {
     Lowering::of(graph, gradients, most)?.finish()
@@ -159,7 +159,7 @@ pub struct Work {
     pub draws: usize,
 }
 
-/// What kernels would make of a graph whose every gradient is wanted. Its results may be of any type.
+/// The work of kernels for a graph if all gradients are wanted. Its results may be of any type.
 pub fn weigh(graph: &ObservedGraph) -> Result<Work> {
     let gradients = vec![true; graph.inputs.len() + graph.constants.len()];
     let program = with_fused_terms(Lowering::of(graph, &gradients, usize::MAX)?.program)?;
@@ -167,7 +167,7 @@ pub fn weigh(graph: &ObservedGraph) -> Result<Work> {
     Ok(Work { steps: program.nodes.iter().filter(is_work).count(), draws: program.dropout.len() })
 }
 
-/// What an argument, changed by so many operators, is after the call.
+/// An argument after the call, changed by a number of operators.
 struct Update {
     argument: usize,
     value: Tensor,
@@ -177,9 +177,9 @@ struct Update {
 struct Lowering<'a> {
     graph: &'a ObservedGraph,
     program: Program,
-    /// What each observed value has become.
+    /// The lowered tensor of each observed value.
     tensors: Vec<Option<Tensor>>,
-    /// Of arguments that LibTorch changes in place.
+    /// Updates of arguments that LibTorch changes in place.
     updates: Vec<Update>,
     /// Elements that operators may read and write.
     most: usize,
@@ -285,7 +285,7 @@ fn is_used(graph: &ObservedGraph, value: u32) -> bool {
     graph.outputs.contains(&value) || graph.nodes.iter().any(|node| node.arguments.iter().any(is_taken))
 }
 
-/// Running statistics are read before all else and written after it: nothing but their updates, so many, may use them.
+/// Running statistics are read first and written last: nothing but their `updates` updates may use them.
 fn check_only_updated(graph: &ObservedGraph, argument: usize, updates: usize) -> Result<()> {
     let value = graph.inputs.iter().chain(&graph.constants).nth(argument).copied();
     let arguments = graph.nodes.iter().flat_map(|node| &node.arguments);

@@ -1,4 +1,5 @@
-//! Tensors put together of parts of others: padding, parts that replace others, elements in another order, cross products.
+//! Tensors assembled from parts of others: padding, parts that replace others, elements in another order, cross
+//! products.
 
 use std::iter;
 
@@ -8,7 +9,7 @@ use crate::error::Result;
 use crate::graph::program::{Kind, Tensor};
 use crate::graph::{Function, View};
 
-/// Single elements that are put one beside the other, each by a copy: more are LibTorch's.
+/// Single elements that are joined, each by a copy: more are left to LibTorch.
 const SINGLES: usize = 64;
 
 pub(super) const TABLE: &[Operator] = &[
@@ -89,7 +90,7 @@ fn replaced(call: &mut Call, x: &Tensor, source: &Tensor, dim: usize, start: usi
     Ok(vec![Tensor { kind: x.kind, ..value }])
 }
 
-/// What lies around a tensor.
+/// The values around a tensor.
 #[derive(Clone, Copy)]
 enum Border {
     Number(f64),

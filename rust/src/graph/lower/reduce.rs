@@ -98,7 +98,7 @@ fn with_mean(call: &mut Call, of_spread: fn(&mut Call, &Spread) -> Result<Tensor
     Ok(vec![of_spread(call, &spread)?, call.mean(&x, &spread.dims, spread.keep)?])
 }
 
-/// Elements less their mean, and what the sum of their squares is to be divided by.
+/// Elements minus their mean, and the divisor of the sum of their squares.
 struct Spread {
     centred: Tensor,
     dims: Vec<usize>,

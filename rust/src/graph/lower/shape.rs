@@ -1,4 +1,4 @@
-//! Operators that move or choose elements. Those that only look differently at a tensor make no node.
+//! Operators that move or choose elements. Those that only change the view of a tensor make no node.
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;

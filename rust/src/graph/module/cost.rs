@@ -1,9 +1,9 @@
-//! What a module costs.
+//! The cost of a module.
 
 use crate::graph::Program;
 use crate::graph::program::{Primitive, Product};
 
-/// Of an event, forward in evaluation.
+/// The cost of an event, forward in evaluation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// That operators compute.

@@ -1,4 +1,4 @@
-//! How a module is made: of observations, of a chain of layers, of a file.
+//! Construction of modules: from observations, from a chain of layers, from a file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,8 +8,8 @@ use crate::graph::saved::{Bound, SavedTensor};
 use crate::graph::{DType, Graph, ObservedGraph, Op, Program, lower};
 
 impl Module {
-    /// `shape` is that of one event, `modes` training and evaluation; `is_parameter` says it for each captured tensor, and
-    /// `read` gives so many bytes of one that stays as it is.
+    /// `shape` is that of one event, `modes` training and evaluation; `is_parameter` tells it for each captured tensor,
+    /// and `read` returns the given number of bytes of one that does not train.
     pub fn new(
         name: &str,
         shape: &[usize],
@@ -202,7 +202,7 @@ impl Module {
         self.captured.iter().enumerate().map(bytes).collect()
     }
 
-    /// Elements of a captured tensor, which has to be dense.
+    /// Elements of a captured tensor, which must be dense.
     fn dense_length(&self, index: usize) -> Result<usize> {
         let view = lower::observed_view(self.value(index)?)?;
         match view.is_contiguous() {

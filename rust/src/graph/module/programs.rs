@@ -7,12 +7,12 @@ use crate::graph::dependence::{Dependence, dependence, events_mix};
 use crate::graph::{ObservedGraph, Program, chain, lower};
 
 impl Module {
-    /// What computes `rows` rows, in training with gradients of the parameters.
+    /// The program for `rows` rows, in training with gradients of the parameters.
     pub fn program(&self, mode: Mode, rows: usize) -> Result<Program> {
         self.checked_program(mode, rows, if mode == Mode::Training { By::Parameters } else { By::Nothing })
     }
 
-    /// What computes `rows` rows in evaluation, with the gradient of these rows.
+    /// The program for `rows` rows in evaluation, with the gradient of these rows.
     pub fn program_by_events(&self, rows: usize) -> Result<Program> {
         self.checked_program(Mode::Evaluation, rows, By::Events)
     }

@@ -1,11 +1,11 @@
-//! Programs whose rows do not know each other, taken apart: what is the same for all rows, a block of rows, and what
-//! becomes of sums over rows. A batch can then be run block by block, each of which fits in a core's own cache, on as
-//! many threads as there are.
+//! Splits programs with independent rows into what is the same for all rows, a block of rows, and what follows from
+//! sums over rows. A batch can then run block by block, each of which fits in a core's own cache, on any number of
+//! threads.
 //!
-//! The rows of a tensor are what its first dimension of more than one element counts, or equal runs of that: a tensor
-//! [N, P, F] seen as [N P, F] has the same N rows. In a dense buffer each row is one run of elements. Whether an operator
-//! keeps rows apart is read off its views alone: each operand's elements that meet a row of the value lie in one row of
-//! the operand, or are the same for all rows.
+//! The rows of a tensor run along its first dimension of more than one element, or are equal runs of it: a tensor
+//! [N, P, F] seen as [N P, F] has the same N rows. In a dense buffer each row is one run of elements. Whether an
+//! operator keeps rows apart follows from its views alone: each operand's elements that meet a row of the value lie in
+//! one row of the operand, or are the same for all rows.
 
 mod cutting;
 
@@ -17,14 +17,14 @@ use super::{Program, View};
 use crate::error::Result;
 use cutting::Cutting;
 
-/// What a buffer's elements have to do with rows.
+/// The relation of a buffer's elements to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// Nothing.
     Shared,
     /// So many of them belong to each row.
     Rows(usize),
-    /// They come of sums over all rows.
+    /// They result from sums over all rows.
     Summed,
 }
 
@@ -39,7 +39,7 @@ pub enum Input {
     Total(usize),
 }
 
-/// A program of its own, cut out of a whole one.
+/// A separate program, cut out of a whole one.
 pub struct Subprogram {
     /// Its nodes say which observed ones they belong to.
     pub program: Program,
@@ -51,9 +51,9 @@ pub struct Subprogram {
 pub struct RowCut<'a> {
     program: &'a Program,
     count: usize,
-    /// Of each argument: whether its first dimension counts rows.
+    /// For each argument, whether its first dimension counts rows.
     has_rows: Vec<bool>,
-    /// Of each buffer.
+    /// The role of each buffer.
     roles: Vec<Role>,
     /// Buffers that nodes compute from what all rows share, and that others read.
     shared: Vec<usize>,
@@ -127,7 +127,7 @@ impl<'a> RowCut<'a> {
         self.count
     }
 
-    /// Numbers of a row that nodes compute, or that one of them reads of an argument, if these are more.
+    /// Elements per row that nodes compute, or, if these are more, that one of them reads from an argument.
     pub fn numbers(&self) -> usize {
         self.program.nodes.iter().map(|node| self.own_numbers(node.buffer)).sum::<usize>().max(self.read_numbers())
     }
@@ -156,7 +156,7 @@ impl<'a> RowCut<'a> {
         self.program.arguments.iter().map(|argument| self.own_numbers(argument.buffer)).max().unwrap_or(0)
     }
 
-    /// Rows with which nodes have so many elements, on the average.
+    /// The number of rows with which nodes have this many elements, on average.
     pub fn rows_with(&self, elements: usize) -> usize {
         let numbers =
             self.program.nodes.iter().map(|node| self.own_numbers(node.buffer)).filter(|&numbers| numbers > 0);
@@ -198,7 +198,7 @@ impl<'a> RowCut<'a> {
         self.has_rows[argument]
     }
 
-    /// What is computed once before all blocks; its outputs are what they read of it.
+    /// The part that runs once before all blocks; its outputs are what they read of it.
     pub fn before(&self) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, self.count);
         for node in self.program.nodes.iter().filter(|node| self.roles[node.buffer] == Role::Shared) {
@@ -210,7 +210,7 @@ impl<'a> RowCut<'a> {
         Ok(cutting.part)
     }
 
-    /// A block of so many rows; it returns its rows of the program's outputs, then its sums.
+    /// A block of this many rows; it returns its rows of the program's outputs, then its sums.
     pub fn block(&self, rows: usize) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, rows);
         for argument in (0..self.program.arguments.len()).filter(|&argument| self.has_rows(argument)) {
@@ -230,7 +230,7 @@ impl<'a> RowCut<'a> {
         Ok(cutting.part)
     }
 
-    /// What is computed once after all blocks.
+    /// The part that runs once after all blocks.
     pub fn after(&self) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, self.count);
         let is_mine = |node: &&Node| self.roles[node.buffer] == Role::Summed && !self.is_row_node(node);
@@ -285,7 +285,7 @@ impl<'a> RowCut<'a> {
         Tensor { buffer, view: View::contiguous(&[self.program.buffers[buffer].length]), kind: Kind::Number }
     }
 
-    /// Of a node's value; `None` where it brings rows together in another way than by adding them up.
+    /// The role of a node's value; `None` if it combines rows in any other way than by adding them up.
     fn role(&self, node: &Node) -> Option<Role> {
         let is_summed = node.operands.iter().any(|operand| self.roles[operand.buffer] == Role::Summed);
         match (self.is_row_node(node), is_summed) {
@@ -331,7 +331,7 @@ impl<'a> RowCut<'a> {
             && self.fits(second, second_dim)
     }
 
-    /// Whether a node takes each row of the operands, `dim` of which counts them, to a row of `numbers` numbers.
+    /// Whether a node maps each row of the operands, whose dimension `dim` counts rows, to a row of `numbers` numbers.
     fn keeps_rows(&self, node: &Node, dim: usize, numbers: usize) -> bool {
         let rank = node.shape.len();
         let all_fit = || node.operands.iter().all(|operand| self.fits(operand, dim));
@@ -388,7 +388,7 @@ impl<'a> RowCut<'a> {
         }
     }
 
-    /// Whether `dim` of a view of a buffer with so many numbers in a row counts rows, or runs of equal length in them.
+    /// Whether `dim` of a view of a buffer with `numbers` numbers per row counts rows, or runs of equal length in them.
     fn is_cut_by_rows(&self, view: &View, dim: usize, numbers: usize) -> bool {
         let Some(&size) = view.sizes.get(dim) else { return false };
         let run = size / self.count;

@@ -1,11 +1,11 @@
-//! Convolutions in the forms that they are lowered to.
+//! The forms to which convolutions are lowered.
 
 use crate::graph::View;
 use crate::graph::program::{Node, Primitive};
 use crate::graph::view::row_major;
 
-/// A convolution with weights of the network's own, in one of the forms that it is lowered to. Its value is dense: [events, channels,
-/// columns], of which the channels may be two dimensions.
+/// A convolution with the network's own weights, in one of the forms to which convolutions are lowered. Its value is
+/// dense: [events, channels, columns]; the channels may be two dimensions.
 pub struct Layer {
     pub events: usize,
     /// Channels, or groups and the channels of each.
@@ -69,7 +69,7 @@ impl Layer {
         View { offset: *offset, sizes, strides: [0].into_iter().chain(inner).chain([0]).collect() }
     }
 
-    /// Which dimension of `view` of its value is that of the channels; none: there is no such one.
+    /// The dimension of the channels in `view` of its value; `None` if there is no such dimension.
     pub fn channel(&self, view: &View) -> Option<usize> {
         let View { offset, sizes, strides } = view;
         let is_channel = |dim: &usize| {

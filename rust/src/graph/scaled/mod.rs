@@ -1,5 +1,6 @@
-//! Convolutions of a program for predictions whose channels are then scaled and shifted by numbers that are the same for all events,
-//! as batch normalisation does in evaluation: the weights are scaled instead, so that no sweep over the result is left of it.
+//! Folds scales and shifts of a convolution's channels that are the same for all events, as those of batch
+//! normalisation in evaluation, into the weights of programs for predictions, so that no extra sweep over the result
+//! remains.
 
 mod layer;
 
@@ -17,12 +18,12 @@ struct Chain {
     layer: Layer,
     /// Adds, subtracts or multiplies a tensor [channels].
     steps: Vec<(Function, Tensor)>,
-    /// What the steps take of the value.
+    /// The part of the value that the steps take.
     view: View,
     end: End,
 }
 
-/// What those who read the last step of a chain get.
+/// The value for the readers of the last step of a chain.
 #[derive(PartialEq, Eq)]
 enum End {
     /// The value of the convolution, which is taken as a whole.
@@ -33,8 +34,8 @@ enum End {
     Copy,
 }
 
-/// The program with scaled weights wherever scaling them takes fewer multiplications for one event than the sweeps over the result,
-/// so that one event is computed like many. Only for programs without derivatives.
+/// The program with scaled weights wherever scaling them takes fewer multiplications for one event than the sweeps over
+/// the result. One event is thus computed like many. Only for programs without derivatives.
 pub fn with_scaled_weights(program: Program) -> Result<Program> {
     let (varies, readers) = (varying(&program), readers(&program));
     let chains: Vec<Chain> = (0..program.nodes.len()).filter_map(|at| chain(&program, at, &varies, &readers)).collect();
@@ -159,7 +160,7 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// What all steps of a chain together multiply the channels by, and what they then add.
+    /// The product of the factors of all steps of a chain on the channels, and the sum that they then add.
     fn factors(&mut self, chain: &Chain) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let node = &self.old.nodes[chain.nodes[0]];
         let mut scale: Option<Tensor> = None;

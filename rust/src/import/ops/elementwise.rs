@@ -94,7 +94,7 @@ pub const TABLE: &[Operator] = &[
     all("Xor", binary!("logical_xor", "")),
 ];
 
-/// What is known and stays as it is; none where a fit may change one of them.
+/// The known inputs, if all are constant; `None` if a fit may change one of them.
 fn constants<'a>(inputs: &[&'a Value]) -> Option<Vec<&'a Known>> {
     let known: Vec<&Known> = inputs.iter().map(|value| value.known()).collect::<Option<_>>()?;
     (!known.iter().any(|known| known.may_train())).then_some(known)

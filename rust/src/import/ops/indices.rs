@@ -130,7 +130,7 @@ fn gather_elements(call: &mut Call) -> Outputs {
     Ok(vec![gathered(call, &x, axis, indices, &index.shape)?])
 }
 
-/// The elements of `x` along an axis at places, of which there is one for each element of the result.
+/// The elements of `x` along an axis at places, one for each element of the result.
 fn gathered(call: &mut Call, x: &Value, axis: usize, places: Argument, shape: &[usize]) -> Result<Value> {
     let tensor = call.number(x)?;
     let element = super::super::call::float_of(x.element());

@@ -162,7 +162,7 @@ fn mean(call: &mut Call, x: &Value, axes: &[usize]) -> Result<Value> {
     call.op("mean", "dim", arguments, &shape, float_of(x.element()))
 }
 
-/// Over all dimensions from an axis on; the mean and the reciprocal deviation where they are asked for.
+/// Over all dimensions from an axis on; the mean and the reciprocal deviation if they are requested.
 fn layer_norm(call: &mut Call) -> Outputs {
     let (x, scale, bias) = (call.input(0)?, call.input(1)?, call.optional(2));
     let axis = call.axis_named("axis", -1, x.rank())?;

@@ -1,4 +1,4 @@
-//! The operators of ONNX that can be read, each as what LibTorch's operators make of it.
+//! The operators of ONNX that can be read, each in terms of LibTorch's operators.
 
 mod classic;
 mod elementwise;
@@ -19,7 +19,7 @@ use super::call::{Call, Outputs};
 pub struct Operator {
     /// ONNX's name.
     pub name: &'static str,
-    /// What is not supported of it; empty: nothing.
+    /// Unsupported uses of it; empty: none.
     pub without: &'static str,
     pub(super) read: fn(&mut Call) -> Outputs,
 }

@@ -42,8 +42,8 @@ fn linear(call: &mut Call, x: &Value, w: &Value, is_turned: bool) -> Result<Valu
     call.op("linear", "", arguments, &shape, x.element())
 }
 
-/// `x + term`, where the value `x`, input `at` of the operator, is that of the layer written down last and the term a row that can
-/// be its bias.
+/// `x + term`, if the value `x`, input `at` of the operator, is that of the layer recorded last and the term a row that
+/// can be its bias.
 pub fn with_bias(call: &mut Call, at: usize, x: &Value, term: &Value) -> Result<Option<Value>> {
     let (Value::Computed(Computed { index, shape, .. }), Value::Known(known)) = (x, term) else { return Ok(None) };
     let is_used_once = call.node.inputs.get(at).is_some_and(|name| call.uses.get(name) == Some(&1));
@@ -58,7 +58,7 @@ pub fn with_bias(call: &mut Call, at: usize, x: &Value, term: &Value) -> Result<
     Ok(Some(x.clone()))
 }
 
-/// Gives the layer written down last a bias.
+/// Gives the layer recorded last a bias.
 fn set_bias(call: &mut Call, known: &Known) {
     let capture = Capture {
         name: Rc::clone(&known.name),

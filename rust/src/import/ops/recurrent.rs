@@ -1,4 +1,4 @@
-//! Recurrent layers, written down step by step: each waits for the one before.
+//! Recurrent layers, unrolled step by step: each depends on the one before.
 
 use super::super::call::{Call, Outputs};
 use super::super::value::Value;

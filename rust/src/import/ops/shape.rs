@@ -33,7 +33,7 @@ pub const TABLE: &[Operator] = &[
     all("Unsqueeze", unsqueeze),
 ];
 
-/// What is seen of `x` through a view of it, which LibTorch's operator shows.
+/// A view of `x`, which the given operator of LibTorch shows.
 fn moved(call: &mut Call, x: &Value, view: View, op: &str, more: Vec<Argument>) -> Result<Value> {
     if let Value::Known(known) = x
         && !known.may_train()
@@ -105,7 +105,7 @@ fn filled(call: &Call, tensor: Argument, shape: &[usize], element: Element) -> R
     Ok(Value::Computed(super::super::value::Computed { index, shape: shape.to_vec(), element }))
 }
 
-/// Tensors one behind the other along an axis.
+/// Tensors concatenated along an axis.
 pub fn joined(call: &mut Call, parts: &[Value], axis: usize) -> Result<Value> {
     let [first, ..] = parts else { return Err(call.wrong("there is no input")) };
     let mut shape = first.shape().to_vec();

@@ -1,6 +1,6 @@
 //! Ensembles of decision trees, as products of matrices (Nakandala et al. 2020, "A Tensor Compiler for Unified Machine Learning
-//! Prediction Serving", section 4.1): every condition of a tree is asked, and a leaf is reached where the answers on its way are
-//! those that lead to it. The values of the leaves are parameters.
+//! Prediction Serving", section 4.1): every condition of a tree is evaluated, and a leaf is reached if the conditions
+//! on its path are those that lead to it. The values of the leaves are parameters.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ struct Node {
     is_leaf: bool,
     /// Whether a feature that is NaN goes the way of a true condition.
     takes_missing: bool,
-    /// Where it goes on if the condition is true, or false.
+    /// The next node if the condition is true, or false.
     next: [i64; 2],
 }
 

@@ -1,4 +1,4 @@
-//! Files of weights by other programs and by this one, of either format, which their first bytes tell.
+//! Files of weights by other programs and by this one; the first bytes tell the format.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -47,7 +47,7 @@ impl WeightFile {
         }
     }
 
-    /// Of all tensors.
+    /// Names of all tensors.
     pub fn names(&self) -> Vec<String> {
         match self {
             WeightFile::Safetensors(file, _) => file.names(),
@@ -63,7 +63,7 @@ impl WeightFile {
         }
     }
 
-    /// The elements of a tensor, of which a network has one of this shape.
+    /// The elements of a tensor; the network has one of this shape.
     pub fn values(&mut self, name: &str) -> Result<Packed> {
         match self {
             WeightFile::Safetensors(file, tensors) => {
@@ -90,7 +90,7 @@ impl WeightFile {
     }
 }
 
-/// JSON allows a name twice, of which readers take the one or the other.
+/// JSON allows a name twice, and readers differ in which one they take.
 fn check_listed_once(file: &TensorFile) -> Result<()> {
     struct Names;
     impl<'de> Deserialize<'de> for Names {

@@ -82,8 +82,8 @@ impl Model {
         }
     }
 
-    /// Reads a model. Every size, number and name in the file is checked before it is used. A model with an activation of the
-    /// user's own takes it from `own`, not from the file, whose code nobody has vouched for; the texts must be the same.
+    /// Reads a model. Every size, number and name in the file is checked before it is used. A model with an activation
+    /// of the user's own takes it from `own`, not from the file, whose code is not trusted; the texts must be the same.
     pub fn load(path: &Path, own: Option<CustomActivation>) -> Result<Self> {
         let file = TensorFile::open(path).map_err(|error| match error {
             Error::ModelFile { .. } if path.extension().is_some_and(|end| end == "onnx") => Error::ModelFile {
@@ -188,7 +188,7 @@ impl Model {
     }
 }
 
-/// What every version of a header has.
+/// The fields that every version of a header has.
 #[derive(Deserialize)]
 struct Version {
     version: u32,

@@ -1,8 +1,9 @@
 //! Version 2 of the model file: the operators of a module or function of LibTorch, which run without it.
 //!
 //! Tensors: those that the network captured under the module's own names ("0.weight", as PyTorch names them), or
-//! `cladtorch.captured.K` where they have none: parameters and running statistics in float32, what stays as it is in its own
-//! type; `cladtorch.kept.K`, those of the module's `state_dict` that no fit changes; `cladtorch.scaler.mean` and so on as in version 1. A tensor with gaps in its memory is one list of all elements there.
+//! `cladtorch.captured.K` where they have none: parameters and running statistics in float32, other tensors in their
+//! own type; `cladtorch.kept.K`, those of the module's `state_dict` that no fit changes; `cladtorch.scaler.mean` and so
+//! on as in version 1. A tensor with gaps in its memory is one list of all elements there.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -22,7 +23,7 @@ pub(super) const VERSION: u32 = 2;
 
 /// Before the names of tensors that are not the network's.
 const PREFIX: &str = "cladtorch.";
-/// Activations behind which outputs are no logits.
+/// Activations after which outputs are not logits.
 const LAST_ACTIVATIONS: [&str; 5] = ["", "Sigmoid", "LogSigmoid", "Softmax", PROBABILITIES];
 
 #[derive(Serialize, Deserialize)]
@@ -130,7 +131,7 @@ fn check_readable(module: &Module, packed: &[Packed]) -> Result<()> {
     })
 }
 
-/// The captured tensors with their names, each of which is in the file once.
+/// The captured tensors with their names; each is in the file once.
 fn named(model: &Model, module: &Module) -> Result<Vec<CapturedHeader>> {
     let mut taken = HashSet::new();
     let mut header = |(index, captured): (usize, &Captured)| {
@@ -160,7 +161,7 @@ fn place(captured: &Captured) -> Option<(FlatOffset, usize)> {
     }
 }
 
-/// What the names of the captured tensors do not tell; nothing where they tell all.
+/// What the names of the captured tensors do not say; empty if they say everything.
 fn state_headers(model: &Model, module: &Module) -> Result<Vec<StateHeader>> {
     let mut places = HashSet::new();
     let is_told = |slot: &StateTensor| slot.place().is_some_and(|place| places.insert(place));
@@ -243,7 +244,7 @@ fn shape(module: &Module, index: usize) -> Result<Vec<usize>> {
     Ok(if sizes.iter().product::<usize>() == elements { sizes } else { vec![elements] })
 }
 
-/// The tensors of a file, each of which has to be asked for once.
+/// The tensors of a file, each of which must be requested once.
 struct Tensors(HashMap<String, Tensor<Packed>>);
 
 impl Tensors {

@@ -119,7 +119,7 @@ impl Header {
         self.training.as_ref().is_some_and(part)
     }
 
-    /// What stands between the layers; `own` is the user's.
+    /// The activation between the layers; `own` is the user's.
     fn activation(&self, own: Option<CustomActivation>) -> Result<Op> {
         let known = Activation::from_name(&self.activation).map(Op::from);
         let needs = |what: &str| {

@@ -58,7 +58,7 @@ impl From<&Scaler> for Factors {
 }
 
 impl Model {
-    /// Writes all tensors of the network to `path`, whole or not at all, with scalers, columns and options beside them.
+    /// Writes all tensors of the network to `path`, whole or not at all, along with scalers, columns and options.
     pub fn save_weights(&self, path: &Path) -> Result<()> {
         self.check_finite("its weights are saved")?;
         let slots = slots(self)?;
@@ -168,7 +168,7 @@ impl Model {
         Ok(has_training)
     }
 
-    /// What a file says about the training, where that fits this network.
+    /// The training that a file describes, if it fits this network.
     fn training_from(&self, text: &str) -> Result<Training> {
         let damaged = |error: serde_json::Error| {
             let why = text::name(&error.to_string());

@@ -43,7 +43,7 @@ pub struct Window {
     /// Those that waited for their batch to fill up. Copies: each of them might hold a whole cluster.
     pub(super) waiting: Batch,
     pub(super) events: Vec<Arc<Events>>,
-    /// Of the epoch's part.
+    /// Order of the events of the epoch's part.
     pub(super) order: Vec<EventLocation>,
     /// New ones of the other part.
     pub(super) others: Vec<EventLocation>,
@@ -97,7 +97,7 @@ impl Window {
         }
     }
 
-    /// Begins anew with the events at `rest`. Returns what it held.
+    /// Restarts with the events at `rest`. Returns its previous contents.
     pub(super) fn begin(&mut self, rest: &[EventLocation]) -> Result<Vec<Arc<Events>>> {
         let mut waiting = Batch::default();
         self.gather(rest, &mut waiting)?;

@@ -1,4 +1,4 @@
-//! A fit, whatever its events come from: an engine, and what happens around each batch and each epoch.
+//! A fit to events from any source: an engine, and what happens around each batch and each epoch.
 
 mod parts;
 mod resume;
@@ -47,7 +47,7 @@ impl<'a> Events<'a> {
         Events { features, labels, weights }
     }
 
-    /// With other weights, if there are some.
+    /// With other weights, if there are any.
     pub fn weighted(self, weights: Option<&'a [f32]>) -> Self {
         Events { weights: weights.unwrap_or(self.weights), ..self }
     }
@@ -249,21 +249,21 @@ impl Fit {
         self.steps = batches::count(usize::try_from(events).unwrap_or(usize::MAX), size, self.takes_one()).max(1);
     }
 
-    /// What the events' weights count in the loss; none: they count as they are.
+    /// The weights of the events in the loss; none: they are used unchanged.
     pub fn loss_weights(&self, events: Events) -> Option<Vec<f32>> {
         weights_of_loss(&self.options, events)
     }
 
-    /// How the events that this process and the others hold, `count` of this one, come to batches; `None` where there are no
-    /// others. `is_last`: nothing more comes in this epoch.
+    /// How the events that this process and the others hold, `count` of this one, are divided into batches; `None` if
+    /// there are no others. `is_last`: nothing more follows in this epoch.
     pub fn spread(&self, count: usize, is_last: bool) -> Option<Spread> {
         let ranks = self.job.ranks.as_ref()?;
         let counts: Vec<usize> = ranks.all(count as f64).into_iter().map(|count| count as usize).collect();
         Some(Spread::new(ranks.rank(), &counts, self.options.batch_size, is_last))
     }
 
-    /// Trains on the batches of `order`, which goes on from the rows before; `first` are those that the epoch begins with. Without
-    /// a `spread` other processes have the same events.
+    /// Trains on the batches of `order`, which continues the rows before; `first` are those that the epoch begins with.
+    /// Without a `spread` other processes have the same events.
     pub fn train(&mut self, events: Events, order: &[u32], first: &[u32], spread: Option<&Spread>) -> Result<()> {
         let Fit { engine, scaler, target, watch, rates, options, suspects, .. } = self;
         let rows = rows(events, scaler, target.as_ref(), self.weight_scale);
@@ -297,7 +297,7 @@ impl Fit {
         self.evaluate_own(events, &order[share], weight)
     }
 
-    /// The same over the rows `order` of this process and those of the others, where each has events of its own.
+    /// The same over the rows `order` of this process and those of the others, if each has events of its own.
     pub fn evaluate_own(&mut self, events: Events, order: &[u32], weight: f64) -> Result<f64> {
         let Fit { engine, scaler, target, .. } = self;
         let loss = engine.evaluate(rows(events, scaler, target.as_ref(), self.weight_scale), order)?;
@@ -311,7 +311,7 @@ impl Fit {
         self.job.ranks.as_ref().map_or(number, |ranks| ranks.total(number))
     }
 
-    /// What is shared by all processes: `whole` of each.
+    /// This process's part of a count `whole` that all processes share.
     pub fn part_of(&self, whole: usize) -> usize {
         self.job.ranks.as_ref().map_or(whole, |ranks| whole.div_ceil(ranks.size()))
     }
@@ -371,7 +371,7 @@ impl Fit {
         if kept.is_some() { *best_epoch } else { 0 }
     }
 
-    /// What there was to warn about since the last call.
+    /// Warnings since the last call.
     pub fn warnings(&mut self) -> Vec<String> {
         self.watch.said()
     }
@@ -434,7 +434,7 @@ impl Fit {
     }
 }
 
-/// The steps of a call of an engine: the schedule's rates, and an end where the loss is no number.
+/// The steps of a call of an engine: the schedule's rates, and an end if the loss is not finite.
 struct PartSteps<'a> {
     rates: &'a Rates,
     epoch: u32,
@@ -443,7 +443,7 @@ struct PartSteps<'a> {
     steps: usize,
     /// Where each process has events of its own.
     spread: Option<&'a Spread>,
-    /// The batch of the call whose loss is no number, with that loss.
+    /// The batch of the call whose loss is not finite, with that loss.
     diverged: OnceLock<(usize, f64)>,
 }
 
@@ -477,7 +477,7 @@ fn rows<'a>(events: Events<'a>, scaler: &'a Scaler, target: Option<&'a Scaler>, 
     Rows { features, labels, weights, scaler, target, weight_scale }
 }
 
-/// What the events' weights count in the loss, times the weights of their classes; none: they count as they are.
+/// The weights of the events in the loss, times the weights of their classes; none: they are used unchanged.
 fn weights_of_loss(options: &Options, Events { labels, weights, .. }: Events) -> Option<Vec<f32>> {
     let Options { class_weights, negative_weights, .. } = options;
     let counted = weights.iter().map(|&weight| negative_weights.of(weight));

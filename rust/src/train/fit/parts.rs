@@ -1,4 +1,4 @@
-//! What a fit is made of: scalers and an engine.
+//! The parts of a fit: scalers and an engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ use crate::text::checksum;
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
-/// The scalers of features and labels: learned on the events, or, without fStandardise, those of the model. Features that
-/// the network takes as whole numbers stay as they are. The labels of classifiers have none, nor those of a user's loss, which is
-/// a function of values as they are.
+/// The scalers of features and labels: learned on the events, or, without fStandardise, those of the model. Features
+/// that the network takes as whole numbers are not scaled. The labels of classifiers have no scaler, nor have those of
+/// a user's loss, which is a function of unscaled values.
 pub(super) fn scalers(
     model: &Model,
     learned: &Learned,
@@ -70,8 +70,8 @@ pub(super) fn scalers(
     }))
 }
 
-/// Checks that the other processes of the fit, if there are some, have the same network, options and, unless each holds a part of
-/// them, events.
+/// Checks that the other processes of the fit, if there are any, have the same network, options and, unless each holds
+/// a part of them, events.
 pub(super) fn check_others(options: &Options, model: &Model, learned: &Learned) -> Result<()> {
     let Some(ranks) = &learned.job.ranks else { return Ok(()) };
     if model.parameters().len() > Ranks::MOST_PARAMETERS {
@@ -118,7 +118,8 @@ fn check_precision(options: &Options, choice: &Choice) -> Result<()> {
     ))
 }
 
-/// What trains `model` from `parameters`, and which back end that is: LibTorch, where `choice` turns out to be impossible.
+/// The engine that trains `model` from `parameters`, and its back end: LibTorch, if `choice` turns out to be
+/// impossible.
 pub(super) fn engine(
     model: &Model,
     parameters: &[f32],

@@ -1,4 +1,4 @@
-//! Checkpoints of a fit, and how it goes on from one.
+//! Checkpoints of a fit, and resuming from one.
 
 use std::path::Path;
 use std::time::Instant;

@@ -20,7 +20,7 @@ pub struct Draw {
     pub factors: GpuMemory,
 }
 
-/// Of all such arguments, in their order.
+/// The draws of all such arguments, in their order.
 pub fn draws(program: &Program, seed: u64, gpu: &Gpu) -> Result<Vec<Draw>> {
     let key = ChaCha8Rng::seed_from_u64(seed).get_seed();
     let words: Vec<String> =

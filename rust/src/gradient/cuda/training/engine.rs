@@ -32,7 +32,7 @@ pub struct CudaEngine {
     batches: Option<GpuMemory>,
 }
 
-/// What a network in training starts from.
+/// The start of a network in training.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start<'a> {
     /// The flat parameter vector.
@@ -41,7 +41,7 @@ pub struct Start<'a> {
     pub state: &'a [f32],
     /// Seeds dropout.
     pub seed: u64,
-    /// Parameters that stay as they are, apart and in order.
+    /// Frozen parameters, disjoint and in order.
     pub frozen: &'a [Range<usize>],
 }
 
@@ -103,7 +103,7 @@ impl CudaEngine {
         loss
     }
 
-    /// What the kernels read of a batch of rows from `first` on, whose update is number `step` from 1 on.
+    /// The description of a batch for the kernels: rows from `first` on, whose update is number `step` from 1 on.
     fn batch(&self, scale: f64, rate: f64, step: u64, first: usize, count: usize) -> [u8; BATCH] {
         let factors = self.settings.rule().factors(rate, step);
         let mut bytes = [0; BATCH];
@@ -121,7 +121,7 @@ impl CudaEngine {
     }
 }
 
-/// Where the numbers are then: in memory that is there, if it is large enough.
+/// Uploads the numbers, to the existing memory if it is large enough, and returns their address.
 fn put<T: Plain>(gpu: &Gpu, memory: &mut Option<GpuMemory>, numbers: &[T]) -> Result<usize> {
     let place = match memory.take().filter(|memory| memory.bytes() >= size_of_val(numbers)) {
         Some(memory) => memory,

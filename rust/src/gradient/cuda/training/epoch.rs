@@ -78,7 +78,7 @@ impl Epoch {
         Err(Error::invalid("no cluster of blocks fits the GPU", "run it on LibTorch"))
     }
 
-    /// Blocks for batches of up to so many rows.
+    /// Blocks for batches of up to this many rows.
     fn blocks(&self, trains: bool, rows: usize) -> usize {
         let tiles = rows.div_ceil(self.perceptron.tiling().rows).max(1);
         if !trains {
@@ -142,8 +142,9 @@ impl Form for Epoch {
     }
 }
 
-/// How batches of so many rows may come to blocks, the best first: tiles of as few rows as give each block one of a batch, in clusters
-/// if the gradient has room there. Clusters leave some multiprocessors alone, a fifth on an H100.
+/// Possible divisions of batches of `batch` rows into blocks, the best first: tiles with the fewest rows that still
+/// give each block one tile of a batch, in clusters if the gradient has room there. Clusters leave some multiprocessors
+/// idle, a fifth on an H100.
 fn tilings(batch: usize, multiprocessors: usize) -> impl Iterator<Item = Tiling> {
     let is_enough = move |rows: &usize| batch.div_ceil(*rows) <= multiprocessors * 4 / 5;
     let wanted = TILE_ROWS.into_iter().find(is_enough).unwrap_or(TILE_ROWS[2]);

@@ -1,4 +1,4 @@
-//! What the engine needs to know of a network's kernels.
+//! What the engine needs to know about a network's kernels.
 
 use super::super::gpu::{GpuMemory, GpuStream};
 use super::dataset::{DeviceDataset, downloaded};
@@ -46,7 +46,7 @@ pub trait Form: Send {
     fn describe(&self) -> String;
 }
 
-/// The sum of so many doubles on the GPU, in their order.
+/// The sum of `count` doubles on the GPU, in their order.
 pub fn sum_of(memory: &GpuMemory, count: usize) -> Result<f64> {
     Ok(downloaded::<f64>(memory, count)?.iter().sum())
 }

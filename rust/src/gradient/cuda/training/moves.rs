@@ -20,7 +20,7 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// Of so many parameters, but those that are frozen.
+    /// For this many parameters, except those that are frozen.
     pub fn new(parameters: usize, settings: &Settings, frozen: &[Range<usize>]) -> Self {
         let [blocks, threads] = Work::Alone(parameters).grid().map(|size| size as u32);
         let bounding = [blocks.min(MOST_LOSSES as u32), threads];

@@ -8,9 +8,9 @@ use super::step_kernels::kernel;
 use crate::error::{Error, Result};
 use crate::graph::{Activation, Graph, Node, Op};
 
-/// What the text includes.
+/// Files that the text includes.
 pub const INCLUDES: [&str; 1] = ["epoch.hpp"];
-/// Rows of a tile that there are templates for.
+/// Numbers of rows of a tile for which there are templates.
 pub const TILE_ROWS: [usize; 3] = [8, 16, 32];
 /// Most blocks of a cluster that every GPU with clusters takes.
 pub const MOST_IN_CLUSTER: usize = 8;
@@ -73,7 +73,7 @@ impl Layer {
 /// How a batch comes to blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Of a tile, one of [`TILE_ROWS`].
+    /// Rows of a tile, one of [`TILE_ROWS`].
     pub rows: usize,
     /// Blocks of a cluster, whose gradients lie in their shared memory; 0: gradients lie in the GPU's memory.
     pub cluster: usize,
@@ -363,7 +363,7 @@ impl SharedLayout {
         SharedLayout { x, y, w, hidden, narrow, sums, gradient, moments, end }
     }
 
-    /// What layer number `index` takes.
+    /// Inputs of layer number `index`.
     fn input(&self, index: usize) -> usize {
         if index == 0 { self.x } else { self.hidden[index - 1][0] }
     }

@@ -1,5 +1,6 @@
-//! The kernels of a training step beside those of its network: rows, loss, and what moves the parameters. They find their batch at a
-//! place that lies on the GPU, so that the host may launch step after step without sending anything.
+//! The kernels of a training step besides those of its network: rows, loss, and the update of the parameters. They read
+//! the place of their batch from the GPU's memory, so that the host can launch step after step without sending
+//! anything.
 
 use std::ops::Range;
 
@@ -41,7 +42,7 @@ pub struct StepKernels {
 }
 
 impl StepKernels {
-    /// All parameters but those that are frozen move. The network sets so many flags where an index is out of range.
+    /// All parameters move except those that are frozen. The network sets `flags` flags if an index is out of range.
     pub fn new(sizes: Sizes, flags: usize, settings: &Settings, frozen: &[Range<usize>]) -> Self {
         let Sizes { rows, features, outputs, targets, parameters } = sizes;
         let mut gather = String::new();

@@ -18,7 +18,7 @@ use super::step_kernels::{MOST_LOSSES, Sizes, StepKernels};
 use crate::error::{Error, Result};
 use crate::graph::{Captured, Mode, Module};
 
-/// Rows of an evaluation, of which few programs shall do for all numbers.
+/// Rows of an evaluation; few programs must do for all numbers of rows.
 const EVALUATED_ROWS: usize = 4096;
 const FEWEST_EVALUATED: usize = 64;
 
@@ -32,7 +32,7 @@ pub struct Stepwise {
     frozen: Vec<Range<usize>>,
     /// Running statistics.
     state: GpuMemory,
-    /// Captured tensors that stay as they are.
+    /// Captured tensors that do not change.
     fixed: Vec<Option<GpuMemory>>,
     gradient: GpuMemory,
     /// Of blocks of the gradient, whose norm may be bounded: sums of squares.
@@ -105,7 +105,8 @@ impl Stepwise {
         Ok(self.passes.len() - 1)
     }
 
-    /// Rows of the pass that runs a batch of so many: where events do not know each other, those behind the end have no weight.
+    /// Rows of the pass that runs a batch of `count` rows: if events are independent, those beyond the end have no
+    /// weight.
     fn rows_of(&self, mode: Mode, count: usize) -> usize {
         match mode {
             Mode::Evaluation => count.next_power_of_two().clamp(FEWEST_EVALUATED, EVALUATED_ROWS),

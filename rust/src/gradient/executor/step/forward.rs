@@ -1,4 +1,4 @@
-//! A node forward.
+//! The forward pass of a node.
 
 use super::{Convolved, Kernel, Step, Value, Values};
 use crate::device::{Element, ReadTensors, WriteTensors};

@@ -1,4 +1,4 @@
-//! What computes a node: its kernel with all that can be known before the numbers.
+//! The kernel of a node, with everything that is known before the values.
 
 use crate::error::{Error, Result};
 use crate::gradient::executor::products::Products;
@@ -6,7 +6,7 @@ use crate::graph::program::{Digits, Gather, Linear, Node, Origin, Primitive, Sca
 use crate::graph::{CustomActivation, DType, Program, View};
 use crate::kernels::strided::{Channels, Convolution, Pick, Ranking, StridedView};
 
-/// What computes a node.
+/// The kernel that computes a node.
 pub(in crate::gradient::executor) enum Kernel {
     /// With the whole value where the argument is of the program's type.
     Load(DType, Digits, Option<StridedView>),

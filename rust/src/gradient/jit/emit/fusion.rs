@@ -11,7 +11,7 @@ use crate::graph::{Function, Program};
 const LONGEST_CHAIN: usize = 24;
 const MOST_LEAVES: usize = 8;
 
-/// What becomes of a node.
+/// How a node is emitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Group {
     /// A function of its own.

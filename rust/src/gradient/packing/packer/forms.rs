@@ -1,4 +1,4 @@
-//! The forms in which a tensor's numbers are: dense, or packed.
+//! The forms of a tensor in memory: dense, or packed.
 
 use super::Packer;
 use crate::error::{Error, Result};

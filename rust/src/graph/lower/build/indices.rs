@@ -1,4 +1,4 @@
-//! Operators that choose elements, and those that put parts together.
+//! Operators that choose elements, and those that join parts.
 
 use super::super::Call;
 use crate::error::Result;

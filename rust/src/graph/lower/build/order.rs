@@ -19,8 +19,9 @@ pub(super) fn starts(view: &View, batch_rank: usize) -> Vec<usize> {
     starts
 }
 
-/// The order of dimensions in which elements lie one behind the other in every operand that has a place for each, if that
-/// is another than theirs: a function of single elements then goes through memory once, and its value lies as they do.
+/// The order of dimensions in which elements are contiguous in every operand that has a place for each, if it differs
+/// from their own order: an element-wise function then goes through memory once, and its value has the operands'
+/// layout.
 pub(super) fn memory_order(operands: &[Tensor], shape: &[usize]) -> Option<Vec<usize>> {
     let long: Vec<usize> = (0..shape.len()).filter(|&dim| shape[dim] != 1).collect();
     let mut found: Option<Vec<usize>> = None;

@@ -1,4 +1,4 @@
-//! Operators that take dimensions together: sums, greatest elements, softmax, normalisation.
+//! Operators that reduce dimensions: sums, maxima, softmax, normalisation.
 
 use super::super::Call;
 use super::order::without;
