@@ -64,7 +64,7 @@ enum ESharding {
 /// (`tracks.fX`), a column of a friend. Where the source has no column of that name, the text is an expression, as is
 /// every cut: C++ over the source's columns, as for `RDataFrame::Define`, evaluated for every event that passes the
 /// cut. `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw` work too. `list[i]` beyond the end of a list is an
-/// error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
+/// error that names the entry. Columns() lists an expression by its text, and Model::Define evaluates
 /// it again. As in C++, `n / 2` of an integer `n` rounds towards zero.
 ///
 /// **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names
@@ -126,7 +126,7 @@ public:
    Dataset &SetSharding(ESharding sharding);
 
    /// The event weight of sources that are added later: a scalar column or expression, or "" for weight 1. Negative
-   /// weights are kept. Mlp::Fit refuses a weight that was set after the last Add, as no event would have it.
+   /// weights are kept. Model::Fit refuses a weight that was set after the last Add, as no event would have it.
    Dataset &SetWeight(const std::string &column);
    /// The same, computed by `f` from `columns`; `f` is anything that `RDataFrame::Define` takes.
    template <class F>

@@ -16,7 +16,7 @@ namespace CladTorch {
 /// The message names the cause (column, source, entry, shape, file or device), what was expected and what to do.
 /// It is printed by ROOT's function Error before it is thrown, because ROOT ends the process on an uncaught exception
 /// (`root -b -q macro.C`). Errors are not printed in Python, which shows the exception itself, nor if a Functor or a
-/// column of Mlp::Define fails on an event, as an event loop could print them for every event.
+/// column of Model::Define fails on an event, as an event loop could print them for every event.
 class Error : public std::runtime_error {
 public:
    using std::runtime_error::runtime_error;

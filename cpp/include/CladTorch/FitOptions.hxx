@@ -1,5 +1,5 @@
 /// \file CladTorch/FitOptions.hxx
-/// \brief How a network is built and trained: enumerations and the options of Mlp::Fit.
+/// \brief How a network is built and trained: enumerations and the options of Model::Fit.
 
 #include <CladTorch/Load.hxx>
 
@@ -118,7 +118,7 @@ enum EParallel {
    kMpi = 1,
 };
 
-/// Options of Mlp::Fit, which throws a CladTorch::Error for values out of range.
+/// Options of Model::Fit, which throws a CladTorch::Error for values out of range.
 struct FitOptions {
    int fEpochs = 20;            ///< passes over the training part, at least 1
    std::int64_t fBatchSize = 256; ///< events per step, at least 1
@@ -160,8 +160,8 @@ struct FitOptions {
    /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are not
    /// standardised, and Predict() returns the outputs, which Evaluate() judges as values of a regression: see fLogits.
    std::string fLossFunction;
-   /// The outputs that a loss of your own takes (fLossFunction, or one of LibTorch's operators) are logits: of label 1 for one output,
-   /// else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports treat the
+   /// The outputs that a loss of your own takes (fLossFunction, or a function of LibTorch's operators) are logits: of
+   /// label 1 for one output, else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports treat the
    /// model as a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
    bool fLogits = false;
    /// Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
@@ -198,7 +198,7 @@ struct FitOptions {
    EPrecision fPrecision = kFloat32;
    /// kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all
    /// events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose
-   /// batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only
+   /// batches then differ from fBatchSize by at most the number of ranks. fBatchSize counts the events of all processes together. Only
    /// rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message
    /// that names it, and so does a rank that sends nothing for 10 minutes (or CLADTORCH_MPI_SECONDS). Outside a job it
    /// has no effect. Not on a GPU, with batch normalisation or with LibTorch's autograd.

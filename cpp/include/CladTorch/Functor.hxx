@@ -32,7 +32,7 @@ public:
    Functor &operator=(const Functor &) = default;
 
    /// \param row The features of one event, as many as the network has inputs; CladTorch::Error otherwise.
-   /// \return What Mlp::Predict gives: the probability of label 1, or the value of a regression.
+   /// \return What Model::Predict gives: the probability of label 1, or the value of a regression.
    float operator()(const ROOT::RVecF &row) const { return Evaluate(row.data(), row.size()); }
 
    /// The same for `size` features from `row` on.

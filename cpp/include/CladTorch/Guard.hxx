@@ -18,7 +18,7 @@ std::string DescribeThrown();
 
 /// Runs `f`; whatever it throws (an error of the Rust core, of ROOT or of the standard library) is printed once
 /// through ROOT's message service and arrives as CladTorch::Error.
-/// \param where Class and method as ROOT prints them, "CladTorch::Mlp::Fit".
+/// \param where Class and method as ROOT prints them, "CladTorch::Model::Fit".
 template <class F>
 auto Guard(const char *where, F &&f) -> decltype(f())
 {

@@ -20,7 +20,7 @@ class LiveCanvas;
 struct Training;
 } // namespace Internal
 
-/// Losses after each epoch of one Mlp::Fit.
+/// Losses after each epoch of one Model::Fit.
 class History {
 public:
    /// Epochs that were run; fewer than fEpochs if the fit was Interrupted() or fPatience ended it.
@@ -41,7 +41,7 @@ public:
    std::size_t BestEpoch() const;
    /// Number of the epoch whose parameters the model has because of fPatience or fKeepBest; 0: it has the last ones.
    std::size_t RestoredEpoch() const { return fRestoredEpoch; }
-   /// Whether Ctrl-C ended the fit before its last epoch. See Mlp::LastFit().
+   /// Whether Ctrl-C ended the fit before its last epoch. See Model::LastFit().
    bool Interrupted() const { return fInterrupted; }
    /// The gradient back end, its device and threads, and the reason for the choice.
    const std::string &Description() const { return fDescription; }

@@ -79,7 +79,7 @@ private:
 class Model {
 public:
    /// Observes a module or a function of one tensor, as CladTorch::Compile does, in training and in evaluation. Clad's
-   /// derivatives of its operators train it on the CPU. LibTorch itself runs a network that has operators without
+   /// derivatives of its operators train it. LibTorch itself runs a network that has operators without
    /// kernels or does more than call operators, and fits with `FitOptions::fGradient = kAutograd`. Print() and the
    /// first line of Fit() say which of the two runs, and why. Needs `#include <CladTorch/Torch.hxx>`.
    ///
@@ -349,8 +349,8 @@ public:
    /// scalers.
    void SetParameters(const std::vector<float> &values);
 
-   /// Freezes the parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or the
-   /// module's own names: Fit() leaves them unchanged to the bit, whatever the optimiser and the weight decay. Running
+   /// Freezes the parameter `name` or all parameters below it (`layers.0.weight` or `layers.0` of an Mlp, or the module's
+   /// own names): Fit() leaves them unchanged to the bit, whatever the optimiser and the weight decay. Running
    /// statistics do change. Print() shows what is frozen. Throws if no name begins so; the message lists the names.
    /// Copies of the model stay frozen, but files do not record it: call it again after Load(), and before Resume(). An
    /// Mlp whose first or last layer is frozen keeps its scalers.

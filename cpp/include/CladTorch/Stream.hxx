@@ -88,7 +88,7 @@ private:
 /// supports all columns, it reads one cluster of each source at a time and keeps it and the one before. Each of the two
 /// takes at most 128 MB less the window, for all sources together, or the size of a window if that is more. Training
 /// keeps one more window as a table and another one of validation events. One thread reads, with one event loop per
-/// block. Do not use trees and data frames elsewhere while a stream reads them. Mlp::Fit switches implicit
+/// block. Do not use trees and data frames elsewhere while a stream reads them. Model::Fit switches implicit
 /// multi-threading off for as long as it runs; where it is on, Batches() gives events only of sources without a cut
 /// whose columns the fast reader reads.
 ///
@@ -143,7 +143,7 @@ public:
    Stream &SetBuffer(std::uint64_t entries);
    Stream &SetMixing(EMixing mixing);
 
-   /// Batches of one epoch, from 1 on: what Mlp::Fit trains on with the same options.
+   /// Batches of one epoch, from 1 on: what Model::Fit trains on with the same options.
    CladTorch::Batches
    Batches(const FitOptions &options = FitOptions(), std::uint64_t epoch = 1, EPart part = kTraining) const;
 

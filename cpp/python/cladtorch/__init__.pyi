@@ -233,7 +233,7 @@ class Dataset:
     (`tracks.fX`), a column of a friend. Where the source has no column of that name, the text is an expression, as is
     every cut: C++ over the source's columns, as for `RDataFrame::Define`, evaluated for every event that passes the
     cut. `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw` work too. `list[i]` beyond the end of a list is an
-    error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
+    error that names the entry. Columns() lists an expression by its text, and Model::Define evaluates
     it again. As in C++, `n / 2` of an integer `n` rounds towards zero.
 
     **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names
@@ -364,7 +364,7 @@ class Dataset:
         ...
     def SetWeight(self, column: _Path) -> Self:
         """The event weight of sources that are added later: a scalar column or expression, or "" for weight 1. Negative
-        weights are kept. Mlp::Fit refuses a weight that was set after the last Add, as no event would have it.
+        weights are kept. Model::Fit refuses a weight that was set after the last Add, as no event would have it.
 
         The same, computed by `f` from `columns`; `f` is anything that `RDataFrame::Define` takes.
         """
@@ -706,7 +706,7 @@ class Files:
     def __init__(self, other: Files | _Path | Sequence[_Path]) -> None: ...
 
 class FitOptions:
-    """Options of Mlp::Fit, which throws a CladTorch::Error for values out of range.
+    """Options of Model::Fit, which throws a CladTorch::Error for values out of range.
 
     fEpochs = 20: passes over the training part, at least 1
     fBatchSize = 256: events per step, at least 1
@@ -747,7 +747,7 @@ class FitOptions:
     fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
     fGradient = kClad: where kClad has no kernels autograd runs, and Fit says so
     fPrecision = kFloat32: kBF16 rounds the factors of the products in linear layers with more than one output, so that large ones train in less time: see the page training.md. Fit throws if the processor has no AVX512-BF16, on a GPU, where LibTorch's autograd runs, and for a network without such a layer that takes the events or is connected with another one by element-wise functions.
-    fParallel = kOneProcess: kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it, and so does a rank that sends nothing for 10 minutes (or CLADTORCH_MPI_SECONDS). Outside a job it has no effect. Not on a GPU, with batch normalisation or with LibTorch's autograd.
+    fParallel = kOneProcess: kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose batches then differ from fBatchSize by at most the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it, and so does a rank that sends nothing for 10 minutes (or CLADTORCH_MPI_SECONDS). Outside a job it has no effect. Not on a GPU, with batch normalisation or with LibTorch's autograd.
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few seconds.
     """
     fEpochs: int
@@ -804,7 +804,7 @@ class Functor:
     def __call__(self, row: ArrayLike) -> float: ...
 
 class History:
-    """Losses after each epoch of one Mlp::Fit."""
+    """Losses after each epoch of one Model::Fit."""
     def BestEpoch(self) -> int:
         """Number of the epoch with the smallest validation loss, from 1 on; 0 without validation events."""
         ...
@@ -821,7 +821,7 @@ class History:
         """Epochs that were run; fewer than fEpochs if the fit was Interrupted() or fPatience ended it."""
         ...
     def Interrupted(self) -> bool:
-        """Whether Ctrl-C ended the fit before its last epoch. See Mlp::LastFit()."""
+        """Whether Ctrl-C ended the fit before its last epoch. See Model::LastFit()."""
         ...
     def LearningRate(self) -> Sequence[float]:
         """[epochs], the learning rate of the last step."""
@@ -1172,8 +1172,8 @@ class Model:
     @overload
     def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     def Freeze(self, name: _Path) -> None:
-        """Freezes the parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or the
-        module's own names: Fit() leaves them unchanged to the bit, whatever the optimiser and the weight decay. Running
+        """Freezes the parameter `name` or all parameters below it: `layers.0.weight` or `layers.0` of an Mlp (not
+        `layers.01`), or the module's own names. Fit() leaves them unchanged to the bit, whatever the optimiser and the weight decay. Running
         statistics do change. Print() shows what is frozen. Throws if no name begins so; the message lists the names.
         Copies of the model stay frozen, but files do not record it: call it again after Load(), and before Resume(). An
         Mlp whose first or last layer is frozen keeps its scalers.
@@ -1461,7 +1461,7 @@ class Model:
         ...
     def __init__(self, other: Model) -> None:
         """Observes a module or a function of one tensor, as CladTorch::Compile does, in training and in evaluation. Clad's
-        derivatives of its operators train it on the CPU. LibTorch itself runs a network that has operators without
+        derivatives of its operators train it. LibTorch itself runs a network that has operators without
         kernels or does more than call operators, and fits with `FitOptions::fGradient = kAutograd`. Print() and the
         first line of Fit() say which of the two runs, and why. Needs `#include <CladTorch/Torch.hxx>`.
 
@@ -1627,7 +1627,7 @@ class Stream:
     supports all columns, it reads one cluster of each source at a time and keeps it and the one before. Each of the two
     takes at most 128 MB less the window, for all sources together, or the size of a window if that is more. Training
     keeps one more window as a table and another one of validation events. One thread reads, with one event loop per
-    block. Do not use trees and data frames elsewhere while a stream reads them. Mlp::Fit switches implicit
+    block. Do not use trees and data frames elsewhere while a stream reads them. Model::Fit switches implicit
     multi-threading off for as long as it runs; where it is on, Batches() gives events only of sources without a cut
     whose columns the fast reader reads.
 
@@ -1656,7 +1656,7 @@ class Stream:
     @overload
     def Add(self, tree: _Path, files: Files | _Path | Sequence[_Path], label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self: ...
     def Batches(self, options: FitOptions = ..., epoch: int = ..., part: EPart = ..., **words: Unpack[_Options]) -> _Batches:
-        """Batches of one epoch, from 1 on: what Mlp::Fit trains on with the same options."""
+        """Batches of one epoch, from 1 on: what Model::Fit trains on with the same options."""
         ...
     def Columns(self) -> Sequence[str]:
         """Names of the feature columns."""
