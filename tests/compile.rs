@@ -1,10 +1,11 @@
 //! `CladTorch::Compile`: what is checked stands in `tests/root/compile_checks.h`, which here runs in a plain macro, through
 //! ACLiC and in PyROOT, and in the other macros `compile_*`.
 
-use std::path::{Path, PathBuf};
+use std::env;
+use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::{env, fs};
 
+use support::aclic::Library;
 use support::checkout::source;
 use support::say;
 use support::session::{Session, plugin, script};
@@ -14,34 +15,10 @@ fn in_a_plain_macro() {
     Session::root(&["-q", &script("compile.C")]).run().passed();
 }
 
-/// The folder in which ACLiC has compiled `compile_aclic.C`, once for all tests, which takes a minute.
-fn compiled_by_aclic() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile_aclic");
-        if folder.exists() {
-            fs::remove_dir_all(&folder).unwrap();
-        }
-        fs::create_dir_all(&folder).unwrap();
-        for entry in fs::read_dir(source().join("tests/root")).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            if name.starts_with("compile_") || name == "check.h" {
-                fs::copy(&path, folder.join(name)).unwrap();
-            }
-        }
-        let compile = "exit(gSystem->CompileMacro(\"compile_aclic.C\", \"kfg\") ? 0 : 1)";
-        let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "-e", compile]);
-        let outcome = session.within(&folder).run();
-        assert_eq!(outcome.code, Some(0), "{}", outcome.text);
-        folder
-    })
-}
-
-/// `call` of what ACLiC has compiled.
+/// `call` of `compile_aclic.C`, which ACLiC compiles once for all tests, in a minute.
 fn through_aclic(call: &str) {
-    let load = ["libcladtorch", "compile_aclic_C.so"].map(|library| format!("gSystem->Load(\"{library}\")"));
-    Session::root(&["-q", "-e", &load[0], "-e", &load[1], "-e", call]).within(compiled_by_aclic()).run().passed();
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    LIBRARY.get_or_init(|| Library::new("compile_aclic", env!("CARGO_TARGET_TMPDIR"))).session(call).run().passed();
 }
 
 #[test]

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{env, fs, thread};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use support::aclic::Library;
 use support::launchers::{ALLOWANCES, launchers};
 use support::say::{is_complete, not_tested, say};
-use support::session::{Outcome, Session, script};
+use support::session::{Outcome, Session};
 
 /// Runs `test` with every launcher; says what was missed where there is none.
 fn with_each(test: impl Fn(&Job)) {
@@ -36,6 +38,12 @@ fn numbers_of_processes() -> &'static [usize] {
     if is_complete() { &[2, 3, 4] } else { &[3] }
 }
 
+/// `call` of `ranks.C`, which ACLiC compiles once.
+fn macro_session(call: &str) -> Session {
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    LIBRARY.get_or_init(|| Library::new("ranks", env!("CARGO_TARGET_TMPDIR"))).session(call)
+}
+
 struct Job<'a> {
     launcher: &'a Path,
 }
@@ -44,8 +52,7 @@ impl Job<'_> {
     /// `call` of a macro by so many processes, in `folder`.
     fn run(&self, processes: usize, call: &str, folder: &Path) -> Outcome {
         let count = processes.to_string();
-        let macro_call = script(call);
-        let session = Session::root(&["-q", &macro_call]);
+        let session = macro_session(call);
         let session = session.behind(&self.launcher.display().to_string(), &["-n", &count]).within(folder);
         ALLOWANCES.iter().fold(session, |session, name| session.with(name, Path::new("1"))).run()
     }
@@ -72,13 +79,13 @@ fn near(a: &[f64], b: &[f64], tolerance: f64) -> bool {
 #[test]
 fn a_fit_by_several_processes_is_that_of_one() {
     let folder = tempfile::tempdir().unwrap();
-    let alone = Session::root(&["-q", &script("ranks.C")]).within(folder.path()).run();
+    let alone = macro_session("ranks()").within(folder.path()).run();
     assert_eq!(alone.code, Some(0), "{}", alone.text);
     let [losses, scores] = ["losses:", "scores:"].map(|label| said(&alone, label));
     assert_eq!([losses.len(), scores.len()], [1, 1], "{}", alone.text);
     with_each(|job| {
         for &processes in numbers_of_processes() {
-            let outcome = job.run(processes, "ranks.C", folder.path());
+            let outcome = job.run(processes, "ranks()", folder.path());
             assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
             let bits = said(&outcome, "bits:");
             assert_eq!(bits.len(), processes, "{}", outcome.text);
@@ -88,7 +95,7 @@ fn a_fit_by_several_processes_is_that_of_one() {
                 assert!(near(&numbers(found), &numbers(&alone[0]), 2e-4), "{label} {found} instead of {}", alone[0]);
             }
             // With another number of threads the same bits.
-            let again = job.run(processes, "ranks.C(\"fit\",2)", folder.path());
+            let again = job.run(processes, "ranks(\"fit\",2)", folder.path());
             assert_eq!(said(&again, "bits:")[0], bits[0], "{}", again.text);
         }
     });
@@ -98,12 +105,12 @@ fn a_fit_by_several_processes_is_that_of_one() {
 fn a_fit_goes_on_with_another_number_of_processes() {
     with_one(0, |job| {
         let folder = tempfile::tempdir().unwrap();
-        let begun = job.run(3, "ranks.C(\"begin\")", folder.path());
+        let begun = job.run(3, "ranks(\"begin\")", folder.path());
         assert_eq!(begun.code, Some(0), "{}", begun.text);
         assert!(folder.path().join("ranks.ckpt").exists());
-        let ended = job.run(2, "ranks.C(\"resume\")", folder.path());
+        let ended = job.run(2, "ranks(\"resume\")", folder.path());
         assert_eq!(ended.code, Some(0), "{}", ended.text);
-        let whole = job.run(2, "ranks.C", folder.path());
+        let whole = job.run(2, "ranks()", folder.path());
         let [found, whole] = [&ended, &whole].map(|outcome| numbers(&said(outcome, "scores:")[0]));
         assert!(near(&found, &whole, 2e-4), "{found:?} instead of {whole:?}");
     });
@@ -125,7 +132,7 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
     with_one(1, |job| {
         for (case, message) in cases {
             let folder = tempfile::tempdir().unwrap();
-            let outcome = job.run(3, &format!("ranks.C(\"{case}\")"), folder.path());
+            let outcome = job.run(3, &format!("ranks(\"{case}\")"), folder.path());
             assert!(outcome.text.contains(message), "{} {case}: {}", job.name(), outcome.text);
             assert_ne!(outcome.code, Some(0), "{} {case}: {}", job.name(), outcome.text);
             assert!(said(&outcome, "bits:").is_empty(), "{case}: a model came of it: {}", outcome.text);
@@ -137,19 +144,19 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
 #[test]
 fn a_stream_is_shared_by_the_ranks() {
     let folder = tempfile::tempdir().unwrap();
-    let alone = Session::root(&["-q", &script("ranks.C(\"stream_whole\")")]).within(folder.path()).run();
-    let begun = Session::root(&["-q", &script("ranks.C(\"stream\")")]).within(folder.path()).run();
+    let alone = macro_session("ranks(\"stream_whole\")").within(folder.path()).run();
+    let begun = macro_session("ranks(\"stream\")").within(folder.path()).run();
     assert_eq!([alone.code, begun.code], [Some(0), Some(0)], "{}{}", alone.text, begun.text);
     with_one(0, |job| {
         for &processes in numbers_of_processes() {
-            let outcome = job.run(processes, "ranks.C(\"stream_whole\")", folder.path());
+            let outcome = job.run(processes, "ranks(\"stream_whole\")", folder.path());
             assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
             for label in ["losses:", "scores:", "auc:"] {
                 let [found, wanted] = [&outcome, &alone].map(|outcome| said(outcome, label).concat());
                 assert!(near(&numbers(&found), &numbers(&wanted), 2e-4), "{label} {found} instead of {wanted}");
             }
             let [once, again] = [1, 2].map(|threads| {
-                let outcome = job.run(processes, &format!("ranks.C(\"stream\",{threads})"), folder.path());
+                let outcome = job.run(processes, &format!("ranks(\"stream\",{threads})"), folder.path());
                 assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
                 outcome
             });
@@ -160,7 +167,7 @@ fn a_stream_is_shared_by_the_ranks() {
             // Other events make up its batches.
             assert!(near(&found, &wanted, 0.05), "{found:?} instead of about {wanted:?}");
         }
-        let outcome = job.run(4, "ranks.C(\"stream_few\")", folder.path());
+        let outcome = job.run(4, "ranks(\"stream_few\")", folder.path());
         let bits = said(&outcome, "bits:");
         assert!(bits.len() == 4 && bits.iter().all(|of_rank| *of_rank == bits[0]), "{}", outcome.text);
     });
@@ -171,7 +178,7 @@ fn a_stream_is_shared_by_the_ranks() {
 fn a_dataset_is_sharded() {
     let folder = tempfile::tempdir().unwrap();
     let wanted = |call: &str| {
-        let alone = Session::root(&["-q", &script(call)]).within(folder.path()).run();
+        let alone = macro_session(call).within(folder.path()).run();
         assert_eq!(alone.code, Some(0), "{}", alone.text);
         ["losses:", "scores:", "auc:"].map(|label| numbers(&said(&alone, label).concat()))
     };
@@ -187,9 +194,9 @@ fn a_dataset_is_sharded() {
     };
     let [whole, few, validated, memory, own, weighted, targets] =
         ["", "_few", "_validated", "_memory", "_own", "_weighted", "_targets"]
-            .map(|case| wanted(&format!("ranks.C(\"shards{case}\")")));
+            .map(|case| wanted(&format!("ranks(\"shards{case}\")")));
     with_one(1, |job| {
-        let run = |processes, call: &str| job.run(processes, &format!("ranks.C({call})"), folder.path());
+        let run = |processes, call: &str| job.run(processes, &format!("ranks({call})"), folder.path());
         let bits = agrees(&run(3, "\"shards\""), 3, &whole, 2e-4);
         assert_eq!(agrees(&run(3, "\"shards\",2"), 3, &whole, 2e-4), bits, "with more threads");
         agrees(&run(4, "\"shards_few\""), 4, &few, 2e-4);
@@ -216,7 +223,7 @@ fn a_dataset_is_sharded() {
             ("shards_entries", "the entries, clusters, cuts"),
             ("shards_balanced", "Balance of events of which each process holds a part; give FitOptions::fClassWeights"),
         ] {
-            let outcome = Job { launcher }.run(2, &format!("ranks.C(\"{case}\")"), folder.path());
+            let outcome = Job { launcher }.run(2, &format!("ranks(\"{case}\")"), folder.path());
             assert!(outcome.text.contains(message) && outcome.code != Some(0), "{case}: {}", outcome.text);
         }
     }
@@ -227,7 +234,7 @@ fn a_dataset_is_sharded() {
 fn one_rank_may_end_the_fit() {
     with_one(0, |job| {
         let folder = tempfile::tempdir().unwrap();
-        let outcome = job.run(3, "ranks.C(\"one_callback\")", folder.path());
+        let outcome = job.run(3, "ranks(\"one_callback\")", folder.path());
         assert_eq!(outcome.code, Some(0), "{}: {}", job.name(), outcome.text);
         let bits = said(&outcome, "bits:");
         assert!(bits.len() == 3 && bits.iter().all(|of_rank| *of_rank == bits[0]), "{bits:?}");
@@ -240,7 +247,7 @@ fn one_rank_may_end_the_fit() {
 fn a_rank_that_is_killed_ends_the_job() {
     with_each(|job| {
         let folder = tempfile::tempdir().unwrap();
-        let outcome = job.run(3, "ranks.C(\"killed\")", folder.path());
+        let outcome = job.run(3, "ranks(\"killed\")", folder.path());
         assert_ne!(outcome.code, Some(0), "{}", outcome.text);
         assert!(said(&outcome, "bits:").is_empty(), "{}", outcome.text);
     });
@@ -274,7 +281,7 @@ fn a_job_goes_on_after_any_rank_was_killed() {
         return not_tested("ranks that are killed: there is no mpirun (Debian: openmpi-bin or mpich)");
     }
     let reference = tempfile::tempdir().unwrap();
-    let whole = Session::root(&["-q", &script("ranks.C(\"whole_long\")")]).within(reference.path()).run();
+    let whole = macro_session("ranks(\"whole_long\")").within(reference.path()).run();
     let wanted = numbers(&said(&whole, "losses:").concat());
     assert_eq!(wanted.len(), 40, "{}", whole.text);
     for kill in 0..kills {
@@ -284,7 +291,7 @@ fn a_job_goes_on_after_any_rank_was_killed() {
         let has_ended = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
             let killer = scope.spawn(|| kill_later(folder.path(), rank, after, &has_ended));
-            let ended = job.run(3, "ranks.C(\"long\")", folder.path());
+            let ended = job.run(3, "ranks(\"long\")", folder.path());
             has_ended.store(true, Ordering::Relaxed);
             killer.join().unwrap();
             ended
@@ -293,7 +300,7 @@ fn a_job_goes_on_after_any_rank_was_killed() {
         assert!(ended.code != Some(0) && said(&ended, "bits:").is_empty(), "{case}");
         let names = [format!("rank {rank} "), "PID ".to_owned()];
         assert!(names.iter().any(|name| ended.text.contains(name)), "nobody names the rank: {case}");
-        let resumed = job.run(1 + kill % 4, "ranks.C(\"resume_long\")", folder.path());
+        let resumed = job.run(1 + kill % 4, "ranks(\"resume_long\")", folder.path());
         assert_eq!(resumed.code, Some(0), "{case}{}", resumed.text);
         let found = numbers(&said(&resumed, "losses:").concat());
         assert!(near(&found, &wanted, 2e-3), "{case}{found:?} instead of {wanted:?}");
@@ -305,7 +312,7 @@ fn a_job_goes_on_after_any_rank_was_killed() {
 fn a_job_without_its_library_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("none.so"), "no library").unwrap();
-    let session = Session::root(&["-q", &script("ranks.C")]).with("PMI_RANK", Path::new("0"));
+    let session = macro_session("ranks()").with("PMI_RANK", Path::new("0"));
     let outcome = session.with("CLADTORCH_MPI", &folder.path().join("none.so")).run();
     assert!(outcome.text.contains("MPI cannot be used") && outcome.text.contains("CLADTORCH_MPI"), "{}", outcome.text);
 }

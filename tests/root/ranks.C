@@ -1,7 +1,6 @@
 /// \file ranks.C
 /// \brief A fit by the processes of an MPI job, or by this one alone; and what can go wrong on a rank.
 
-R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 
 #include <ROOT/RSnapshotOptions.hxx>
@@ -20,7 +19,8 @@ ROOT::RDF::RNode Frame(bool others)
    const int first = others ? 5000 : 0;
    auto value = [first](ULong64_t entry) { return float(TRandom3(entry + 1 + first).Gaus()); };
    auto other = [](ULong64_t entry) { return float(TRandom3(entry + 700001).Gaus()); };
-   return ROOT::RDataFrame(3000).Define("x", value, {"rdfentry_"}).Define("y", other, {"rdfentry_"}).Define("in", "int(x * x + y * y < 0.8)");
+   auto isIn = [](float x, float y) { return int(x * x + y * y < 0.8f); };
+   return ROOT::RDataFrame(3000).Define("x", value, {"rdfentry_"}).Define("y", other, {"rdfentry_"}).Define("in", isIn, {"x", "y"});
 }
 
 /// Of all bits of the parameters.

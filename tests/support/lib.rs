@@ -1,5 +1,6 @@
 //! What several tests need.
 
+pub mod aclic;
 pub mod checkout;
 pub mod cuda_host;
 pub mod damage;

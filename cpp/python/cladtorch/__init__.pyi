@@ -730,7 +730,7 @@ class FitOptions:
     fOptimiser = kAdam
     fLoss = kAuto
     fLossFunction: A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are not standardised, and Predict() returns the outputs, which Evaluate() judges as values of a regression: see fLogits.
-    fLogits = false: The outputs that a loss of your own takes (fLossFunction, or one of LibTorch's operators) are logits: of label 1 for one output, else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports treat the model as a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
+    fLogits = false: The outputs that a loss of your own takes (fLossFunction, or a function of LibTorch's operators) are logits: of label 1 for one output, else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports treat the model as a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
     fLabelSmoothing = 0: Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
     fFocus = 2: exponent of kFocal, 0 or more
     fQuantile = 0.5: of kQuantile, in (0, 1)
@@ -1172,8 +1172,8 @@ class Model:
     @overload
     def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     def Freeze(self, name: _Path) -> None:
-        """Freezes the parameter `name` or all parameters below it: `layers.0.weight` or `layers.0` of an Mlp (not
-        `layers.01`), or the module's own names. Fit() leaves them unchanged to the bit, whatever the optimiser and the weight decay. Running
+        """Freezes the parameter `name` or all parameters below it (`layers.0.weight` or `layers.0` of an Mlp, or the module's
+        own names): Fit() leaves them unchanged to the bit, whatever the optimiser and the weight decay. Running
         statistics do change. Print() shows what is frozen. Throws if no name begins so; the message lists the names.
         Copies of the model stay frozen, but files do not record it: call it again after Load(), and before Resume(). An
         Mlp whose first or last layer is frozen keeps its scalers.
