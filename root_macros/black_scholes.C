@@ -3,13 +3,13 @@
 ///
 /// Black and Scholes, "The Pricing of Options and Corporate Liabilities", J. Polit. Econ. 81 (1973) 637. The price is a
 /// function of LibTorch's operators. One Backward() gives the derivatives of every price by spot, strike, time, rate and
-/// volatility, among them delta, theta, rho and vega. The time of a call is set against that of a copy of as many bytes as
-/// the call has to move.
+/// volatility, among them delta, theta, rho and vega. The time of a call is compared with that of a copy of as many
+/// bytes as the call has to move.
 ///
 ///     root -l -b -q root_macros/black_scholes.C
 ///     root -l 'root_macros/black_scholes.C("cuda:0", 4000000)'
 ///
-/// The device "" is a GPU where there is one. Half of the options are calls, half are puts, with parameters from a seed.
+/// The device "" is a GPU if there is one. Half of the options are calls, half are puts, with parameters from a seed.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "compiled_cases.h"
@@ -22,7 +22,7 @@ const int kInputs = 5; // spot, strike, time, rate, volatility
 const int kResults = 1 + kInputs;
 const std::array<const char *, kResults> kColumns = {"price", "delta", "d price / d strike", "theta", "rho", "vega"};
 
-/// Numbers of one option, or of all.
+/// Values of one option, or of all.
 using Columns = std::array<double, kResults>;
 
 /// [options]; `sign` is 1 for a call and -1 for a put. Time is in years to expiry, rate and volatility are per year.
@@ -47,7 +47,7 @@ Columns ClosedForm(double sign, double spot, double strike, double time, double 
    return {spot * first - strike * second, first, -second, theta, strike * time * second, spot * density * root};
 }
 
-/// [kInputs] tensors of shape [options], drawn on the CPU, for the same numbers on all devices.
+/// [kInputs] tensors of shape [options], drawn on the CPU, so that the values are the same on all devices.
 Tensors Market(std::size_t options)
 {
    const double low[kInputs] = {80, 80, 0.25, 0.01, 0.1}, high[kInputs] = {120, 120, 2, 0.05, 0.5};
@@ -58,7 +58,7 @@ Tensors Market(std::size_t options)
    return market;
 }
 
-/// [options], 1 and -1 in turn.
+/// [options], alternating 1 and -1.
 Tensor Signs(std::size_t options)
 {
    return 1 - 2 * torch::arange(static_cast<std::int64_t>(options)).remainder(2).to(torch::kFloat64);
@@ -72,13 +72,13 @@ Tensors To(const Tensors &tensors, torch::Device device, torch::ScalarType type)
    return moved;
 }
 
-/// The price as a function of the market. The signs are captured: no derivative by them is wanted.
+/// The price as a function of the market. The signs are captured: no derivatives by them are wanted.
 std::function<Tensor(const Tensors &)> PriceOf(const Tensor &sign)
 {
    return [sign](const Tensors &market) { return Price(sign, market[0], market[1], market[2], market[3], market[4]); };
 }
 
-/// In the order of kColumns. Theta is the derivative by the time that has passed, not by that to expiry.
+/// In the order of kColumns. Theta is the derivative by the elapsed time, not by the time to expiry.
 Tensors PriceAndGreeks(const CladTorch::Compiled &compiled, const Tensors &market, const Tensor &ones)
 {
    Tensors columns = {compiled.Forward(market)};
@@ -108,8 +108,8 @@ std::vector<Columns> Exact(const Tensor &sign, const Tensors &market)
    return exact;
 }
 
-/// The largest error of column `k`, relative to the number or to the mean size of the column, whichever is larger: out of
-/// the money prices go to 0, and are differences of larger numbers. Not finite if a number is not.
+/// The largest error of column `k`, relative to the value or to the mean size of the column, whichever is larger: out
+/// of the money prices go to 0, and are differences of larger numbers. Not finite if a value is not.
 double LargestError(const Tensor &column, const std::vector<Columns> &exact, std::size_t k)
 {
    const auto found = Numbers(column);
@@ -125,7 +125,7 @@ double LargestError(const Tensor &column, const std::vector<Columns> &exact, std
    return error;
 }
 
-/// Against the closed forms of the numbers that this type holds.
+/// Against the closed forms, evaluated for the values as rounded to this type.
 void Check(torch::Device device, torch::ScalarType type, double bound, std::size_t options)
 {
    const auto market = To(Market(options), device, type);
@@ -146,7 +146,7 @@ std::function<void()> CopyOf(double bytes, torch::Device device)
    return [from, to = torch::empty_like(from)] { to.copy_(from); };
 }
 
-/// One call is all prices and their derivatives by five inputs, in float32.
+/// One call computes all prices and their derivatives by five inputs, in float32.
 void Time(torch::Device device, std::size_t options)
 {
    const auto market = To(Market(options), device, torch::kFloat32);

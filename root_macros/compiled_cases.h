@@ -20,13 +20,13 @@
 using torch::Tensor;
 using Tensors = std::vector<Tensor>;
 
-/// The device of this name; of "" the first GPU, or the CPU where there is none. Call it before all else.
+/// The device of this name; for "" the first GPU, or the CPU if there is none. Must be called first.
 inline torch::Device DeviceFor(const std::string &name)
 {
    if (!name.empty())
       return CladTorch::OpenDevice(name);
    const auto level = gErrorIgnoreLevel;
-   gErrorIgnoreLevel = kFatal; // the absence of a GPU is no error here
+   gErrorIgnoreLevel = kFatal; // the absence of a GPU is not an error here
    torch::Device device(torch::kCPU);
    try {
       device = CladTorch::OpenDevice("cuda:0");
@@ -46,7 +46,7 @@ inline void Require(bool holds, const std::string &what)
    gSystem->Exit(1);
 }
 
-/// Prints an error and requires that it is below its bound. An error that is not a number fails.
+/// Prints an error and requires that it is below its bound. A NaN fails.
 inline void RequireBelow(double error, double bound, const std::string &what)
 {
    std::printf("%s: %.2g (bound %.2g)\n", what.c_str(), error, bound);
@@ -61,7 +61,7 @@ inline void RequireKernels(const CladTorch::Compiled &compiled)
    Require(backEnd == "aot" || backEnd == "cuda", "LibTorch runs a part: " + compiled.Reason());
 }
 
-/// The largest difference over the largest number wanted.
+/// The largest difference over the largest expected value.
 inline double ErrorOf(const Tensor &found, const Tensor &wanted)
 {
    const auto exact = wanted.detach().to(torch::kCPU, torch::kFloat64);
@@ -69,7 +69,7 @@ inline double ErrorOf(const Tensor &found, const Tensor &wanted)
    return (difference.abs().max() / exact.abs().max()).item<double>();
 }
 
-/// Copies that LibTorch's autograd differentiates by.
+/// Copies by which LibTorch's autograd differentiates.
 inline Tensors Leaves(const Tensors &inputs)
 {
    Tensors leaves;
@@ -111,7 +111,7 @@ inline std::vector<Timing> TimeInTurn(const std::vector<std::function<void()>> &
    const double secondsPerRound = 0.03;
    std::vector<int> counts;
    for (const auto &call : calls) {
-      SecondsOf(call, 1, device); // caches and memory pools fill
+      SecondsOf(call, 1, device); // fills caches and memory pools
       counts.push_back(std::clamp<int>(secondsPerRound / SecondsOf(call, 1, device), 1, 1000));
    }
    std::vector<std::vector<double>> seconds(calls.size());

@@ -2,13 +2,13 @@
 /// \brief Tensor contractions by torch::einsum and their gradients: compiled, against LibTorch and central differences.
 ///
 /// Two cases: a tensor of rank 3 with a matrix, y_ijl = sum_k a_ijk b_kl, and two tensors of rank 3 over two indices,
-/// V_il = sum_jk T_ijk U_jkl. Where all indices run over n numbers, a value and its gradient by both operands take 6 n^4
+/// V_il = sum_jk T_ijk U_jkl. If all indices run over n values, a value and its gradient by both operands take 6 n^4
 /// operations.
 ///
 ///     root -l -b -q root_macros/contraction.C
 ///     root -l 'root_macros/contraction.C("cuda:0", 256)'
 ///
-/// The device "" is a GPU where there is one. Operands are normal random numbers from a seed.
+/// The device "" is a GPU if there is one. Operands are normal random numbers from a seed.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "compiled_cases.h"
@@ -23,7 +23,7 @@ struct Case {
 
    Tensor operator()(Tensor a, Tensor b) const { return torch::einsum(fEquation, {a, b}); }
 
-   /// Two operands of `size` numbers along each dimension, with sums of products of the size of 1.
+   /// Two operands of length `size` along each dimension, scaled so that sums of products are of the order of 1.
    Tensors Operands(std::int64_t size, torch::TensorOptions options) const
    {
       torch::manual_seed(1);
@@ -35,7 +35,7 @@ struct Case {
 
 const std::vector<Case> kCases = {{"rank 3 with rank 2", "ijk,kl->ijl", true}, {"rank 3 with rank 3", "ijk,jkl->il", false}};
 
-/// Values and gradients against LibTorch's, of the sum of random adjoints times values.
+/// Values and gradients against LibTorch's, for the sum of random adjoints times values.
 void CheckAgainstLibTorch(const Case &contraction, const Tensors &operands, double bound)
 {
    const auto compiled = CladTorch::Compile(contraction, operands);
@@ -49,7 +49,7 @@ void CheckAgainstLibTorch(const Case &contraction, const Tensors &operands, doub
       RequireBelow(ErrorOf(found[i], gradients[i]), bound, "   gradient by operand " + std::to_string(i));
 }
 
-/// Central differences by every number of both operands; the function is linear in each, so that the step may be large.
+/// Central differences by every element of both operands; the function is linear in each, so the step may be large.
 void CheckAgainstDifferences(const Case &contraction, torch::Device device)
 {
    const double step = 1e-2;

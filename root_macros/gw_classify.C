@@ -43,10 +43,10 @@ const std::size_t kFirst = 64, kLength = 128; // the part the network sees; whit
 const int kStretch = 512;                    // windows cut from one stretch of noise
 const std::vector<double> kSnrs = {2, 3, 4, 6};
 const std::vector<double> kFalseAlarms = {0.1, 0.01};
-// Told apart by colour-blind eyes.
+// Distinguishable with any colour vision.
 const std::vector<const char *> kColours = {"#0072B2", "#D55E00", "#009E73", "#AA4499"};
 
-/// A waveform of SNR 1 at phase 0 and a quarter turn on: every phase is a combination of the two.
+/// A waveform of SNR 1 at phase 0 and at a quarter turn: every phase is a combination of the two.
 struct Template {
    std::vector<double> fInPhase, fQuarter;
 
@@ -71,7 +71,7 @@ struct Template {
    }
 };
 
-/// Writes `windows` windows into a tree of the current file: three of five are noise, the others hold a signal.
+/// Writes `windows` windows into a tree of the current file: three of five are noise, the others contain a signal.
 void WriteWindows(const char *name, const Template &wave, int windows, int seed)
 {
    const auto psd = Signal::DetectorPsd(kStretch * kWindow, kRate);
@@ -101,7 +101,7 @@ void WriteWindows(const char *name, const Template &wave, int windows, int seed)
    tree.Write();
 }
 
-/// Welch's estimate from noise that holds no signal.
+/// Welch's estimate from noise without a signal.
 std::vector<double> MeasurePsd()
 {
    return Signal::Welch(Signal::Noise(Signal::DetectorPsd(kStretch * kWindow, kRate), kRate, 3), kWindow, kRate);
@@ -132,7 +132,7 @@ CladTorch::Mlp Network()
    return CladTorch::Mlp({kLength, 32, 32, 1}, CladTorch::kGELU);
 }
 
-/// Noise and the signals of one SNR, as the network ranks them.
+/// Noise and the signals of one SNR, as ranked by the network.
 struct Result {
    double fSnr, fAuc, fError;
    std::vector<double> fEfficiencies; ///< at kFalseAlarms
@@ -154,7 +154,7 @@ TH1F *Histogram(const std::vector<float> &values, const char *name, const char *
 
 Result Evaluate(const CladTorch::Mlp &model, const CladTorch::Dataset &data, double snr, const char *colour)
 {
-   // Logits, not probabilities: those saturate where the false-alarm rate is low.
+   // Logits, not probabilities: those saturate at low false-alarm rates.
    const auto logits = model.Logits(data);
    const auto labels = data.Labels();
    std::vector<float> noise, signal;
@@ -232,7 +232,7 @@ TLegend *Legend(double x1, double y1, double x2, double y2)
    return legend;
 }
 
-/// Amplitude spectral densities: what Welch's method finds, and what the noise was made from.
+/// Amplitude spectral densities: Welch's estimate, and the density from which the noise was made.
 void DrawSpectrum(const std::vector<double> &welch)
 {
    const auto design = Signal::DetectorPsd(kWindow, kRate);
@@ -347,7 +347,7 @@ void DrawEfficiencies(const std::vector<Result> &results)
    }
 }
 
-/// Areas and their bounds against the SNR, for whoever wants to go on from here.
+/// Areas and their bounds against the SNR, for further analysis.
 void WriteGraphs(const std::string &path, const std::vector<Result> &results)
 {
    TGraphErrors area, bound;

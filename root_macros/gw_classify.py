@@ -17,11 +17,11 @@ FIRST, LENGTH = 64, 128  # the part the network sees; whitening spoils the ends
 STRETCH = 512  # windows cut from one stretch of noise
 SNRS = (2, 3, 4, 6)
 FALSE_ALARMS = (0.1, 0.01)
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499")  # told apart by colour-blind eyes
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499")  # distinguishable with any colour vision
 
 
 def make_template(name):
-    """[2, WINDOW]: the waveform with SNR 1 at phase 0 and a quarter turn on."""
+    """[2, WINDOW]: the waveform with SNR 1 at phase 0 and at a quarter turn."""
     if name == "chirp":
         wave = signal.Chirp(WINDOW, RATE, 15, 50, 0.36)  # solar masses, Hz, s
     elif name == "sine-gaussian":
@@ -37,7 +37,7 @@ def at_phase(template, snr, phase):
 
 
 def write_windows(name, template, windows, seed):
-    """A tree of the current file: three of five windows are noise, the others hold a signal."""
+    """A tree of the current file: three of five windows are noise, the others contain a signal."""
     psd = signal.DetectorPsd(STRETCH * WINDOW, RATE)
     strain = ROOT.RVecF(WINDOW)
     samples = np.asarray(strain)
@@ -77,8 +77,8 @@ def train(model, data):
 
 
 def evaluate(model, data, snr):
-    """Noise and the signals of one SNR, as the network ranks them."""
-    # Logits, not probabilities: those saturate where the false-alarm rate is low.
+    """Noise and the signals of one SNR, as ranked by the network."""
+    # Logits, not probabilities: those saturate at low false-alarm rates.
     logits, labels = np.asarray(model.Logits(data)), np.asarray(data.Labels())
     noise, found = np.sort(logits[labels < 0.5])[::-1], logits[labels > 0.5]
     thresholds = [noise[int(alarm * len(noise))] for alarm in FALSE_ALARMS]
@@ -145,7 +145,7 @@ def legend(x1, y1, x2, y2):
 
 
 def draw_spectrum(welch):
-    """Amplitude spectral densities: what Welch's method finds, and what the noise was made from."""
+    """Amplitude spectral densities: Welch's estimate, and the density from which the noise was made."""
     frequency = np.arange(len(welch))[1:-1] * RATE / WINDOW
     found, made = (np.sqrt(np.asarray(psd))[1:-1] for psd in (welch, signal.DetectorPsd(WINDOW, RATE)))
     ROOT.gPad.SetLogx()
@@ -232,7 +232,7 @@ def draw_efficiencies(results):
 
 
 def write_graphs(path, results):
-    """Areas and their bounds against the SNR, for whoever wants to go on from here."""
+    """Areas and their bounds against the SNR, for further analysis."""
     area, bound = ROOT.TGraphErrors(), ROOT.TGraphErrors()
     for r in results:
         area.AddPointError(r["snr"], r["auc"], 0, r["error"])

@@ -1,23 +1,25 @@
 /// \file gw_continuous.C
-/// \brief A continuous search: a network slid over a day of strain of two detectors, and how far it sees at which false-alarm rate.
+/// \brief A continuous search: a network slid over a day of strain of two detectors, and its range at each false-alarm
+/// rate.
 ///
-/// A convolutional network learns from windows, as in gw_search.C, and is slid over whitened strain as one convolution: two scores that
-/// are 0.094 s apart have nine tenths of their strain in common, which is computed once. Scores above a threshold are clustered to candidates.
-/// Those of strain with signals at known times and of the same noise without them give the sensitive distance against the
-/// false-alarm rate, as the mock-data challenge MLGWSC-1 defines both. The strain is simulated stretch by stretch, so that a month needs no
-/// more memory than an hour.
+/// A convolutional network learns from windows, as in gw_search.C, and is slid over whitened strain as one convolution:
+/// two scores that are 0.094 s apart share nine tenths of their strain, which is computed once. Scores above a
+/// threshold are clustered to candidates. Strain with signals at known times, and the same noise without them, give the
+/// sensitive distance against the false-alarm rate, both as defined by the mock-data challenge MLGWSC-1. The strain is
+/// simulated stretch by stretch, so that a month needs no more memory than an hour.
 ///
-/// Slides estimate lower false-alarm rates from the same noise: the second detector's strain is moved by seconds, so that what
-/// remains is accidental. A matched filter makes its triggers in each detector and can pair those of moved detectors at no cost. This
-/// network sees both detectors from its first layer on, so it has to run again for each slide.
+/// Time slides estimate lower false-alarm rates from the same noise: the second detector's strain is shifted by
+/// seconds, so that only accidental coincidences remain. A matched filter makes its triggers in each detector
+/// separately and can pair those of shifted detectors at no cost. This network combines both detectors from its first
+/// layer on, so it has to run again for each slide.
 ///
 ///     root -l -b -q root_macros/gw_continuous.C
 ///     root -l 'root_macros/gw_continuous.C("output_folder", 84, 0, "gw_search_out/gw_search.ct")'   // about a day
 ///     root -l 'root_macros/gw_continuous.C("output_folder", 2531, 0, "network.ct")'              // a month
 ///
-/// The numbers are stretches of 1024 s, and slides. Without a file the network is trained, on `windows` windows made anew in each of
-/// `epochs` epochs. Writes gw_continuous.png, .pdf, .ct (the network) and .root (the injections), and foreground.hdf and background.hdf
-/// (the candidates), which the challenge's evaluate.py reads.
+/// The numbers are stretches of 1024 s, and slides. Without a file the network is trained, on `windows` windows made
+/// anew in each of `epochs` epochs. Writes gw_continuous.png, .pdf, .ct (the network) and .root (the injections), and
+/// foreground.hdf and background.hdf (the candidates), which the challenge's evaluate.py reads.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "gw_continuous.h"
@@ -33,7 +35,7 @@ R__LOAD_LIBRARY(libcladtorch)
 
 const std::size_t kStride = 192; // samples: a multiple of the pools' strides, 4 * 3 * 4
 const double kThreshold = 0;     // logit of a candidate
-const double kMerger = 0.6;      // s from the beginning of a window: where signals were in the training, on average
+const double kMerger = 0.6;      // s from the beginning of a window: mean place of the signals in training
 const double kMonth = 30 * 86400;
 
 CladTorch::Model TrainedNetwork(const std::string &folder, int epochs, int windows)
@@ -44,7 +46,7 @@ CladTorch::Model TrainedNetwork(const std::string &folder, int epochs, int windo
    return network;
 }
 
-/// What a search found.
+/// The results of a search.
 struct Found {
    std::vector<Signal::Candidate> fForeground, fBackground;
    double fDuration = 0; ///< s, of the background
@@ -72,7 +74,7 @@ Found Search(const Signal::NetworkFilter &filter, const Observation &observation
    return found;
 }
 
-/// From 3 alarms in the background to 1000, or as many as there are, four a decade.
+/// Thresholds from 3 alarms in the background to 1000, or as many as there are, four per decade.
 std::vector<double> Rates(const Found &found)
 {
    std::vector<double> rates;

@@ -6,8 +6,8 @@
 
 #include "gw_injections.h"
 
-/// The recipe of gw_search.C for windows of long strain: it is whitened in blocks whose density is well known, so the windows to train
-/// on are whitened by the density of the detector, at the resolution of the blocks' segments.
+/// The recipe of gw_search.C for windows of long strain: the strain is whitened in blocks whose density is well known,
+/// so the training windows are whitened by the density of the detector, at the resolution of the blocks' segments.
 inline Recipe LongStrain()
 {
    Recipe recipe = Challenge();
@@ -19,9 +19,9 @@ inline Recipe LongStrain()
    return recipe;
 }
 
-/// Strain of two detectors in stretches of 1024 s, each simulated, whitened and searched by itself: any number of them need the
-/// memory of one. Signals arrive every 24 to 30 s from everywhere, as in the challenge's first data set: masses as in the recipe,
-/// chirp distances from 130 to 350 Mpc uniform in volume.
+/// Strain of two detectors in stretches of 1024 s, each simulated, whitened and searched separately: any number of them
+/// needs the memory of one. Signals arrive every 24 to 30 s from all directions, as in the challenge's first data set:
+/// masses as in the recipe, chirp distances from 130 to 350 Mpc uniform in volume.
 class Observation {
 public:
    static constexpr std::size_t kSamples = 1 << 21; ///< of a stretch
@@ -54,7 +54,7 @@ public:
       return injections;
    }
 
-   /// Their parameters as a tree.
+   /// The parameters of all signals as a tree.
    void Write(const std::string &file) const
    {
       TFile out(file.c_str(), "RECREATE");
@@ -99,7 +99,7 @@ public:
       return strain;
    }
 
-   /// Whitened in blocks of 64 s; Cut() s are lost at each end.
+   /// Whitens in blocks of 64 s; Cut() s are lost at each end.
    static Strain White(const Strain &strain)
    {
       Strain white;
@@ -109,7 +109,7 @@ public:
    }
    static double Cut() { return 256 / kRate; }
 
-   /// Whitened strain with that of the second detector moved by `shift` s: no signal is at its place in both.
+   /// Whitened strain with that of the second detector shifted by `shift` s: no signal is in its place in both.
    static Strain Shifted(Strain white, double shift)
    {
       std::rotate(white[1].begin(), white[1].begin() + std::size_t(shift * kRate) % white[1].size(), white[1].end());
@@ -137,7 +137,7 @@ private:
       source.fBinary.fMass2 = random.Uniform(10, 50);
       source.fBinary.fStart = 18;
       const double radius = std::cbrt(random.Uniform(std::pow(130, 3), std::pow(350, 3)));
-      // The chirp distance is that of a neutron-star binary, 1.4 + 1.4, of the same amplitude.
+      // The chirp distance is the distance of a neutron-star binary, 1.4 + 1.4, with the same amplitude.
       source.fBinary.fDistance = radius * std::pow(ChirpMass(source.fBinary) / (1.4 / std::pow(2, 0.2)), 5. / 6);
       const double ascension = random.Uniform(2 * M_PI), declination = std::asin(random.Uniform(-1, 1));
       const double polarisation = random.Uniform(2 * M_PI), cosine = random.Uniform(-1, 1), phase = random.Uniform(2 * M_PI);

@@ -14,7 +14,7 @@ import ROOT
 
 STRIDE = 192  # samples: a multiple of the pools' strides, 4 * 3 * 4
 THRESHOLD = 0  # logit of a candidate
-MERGER = 0.6  # s from the beginning of a window: where signals were in the training, on average
+MERGER = 0.6  # s from the beginning of a window: mean place of the signals in training
 MONTH = 30 * 86400
 here = Path(__file__).resolve().parent
 
@@ -47,7 +47,7 @@ def search(network, observation, slides):
 
 
 def rates(background, duration):
-    """From 3 alarms in the background to 1000, or as many as there are, four a decade."""
+    """From 3 alarms in the background to 1000, or as many as there are, four per decade."""
     alarms, found = 3, []
     while alarms < min(1000, len(background)):
         found.append(alarms / duration)
@@ -66,7 +66,7 @@ def draw(reach):
     graph.SetLineColor(ROOT.TColor.GetColor("#0072B2"))
     graph.SetLineWidth(2)
     graph.Draw("APL")
-    ROOT.SetOwnership(graph, False)  # drawn, and so the pad's
+    ROOT.SetOwnership(graph, False)  # drawn, and therefore owned by the pad
 
 
 def main(folder="gw_continuous_out", stretches=84, slides=0, network="", epochs=8, windows=16000):

@@ -20,17 +20,17 @@
 
 namespace Signal = CladTorch::Signal;
 
-/// A signal that is put into noise.
+/// A signal to be added to noise.
 struct Source {
    double fMass1, fMass2;      ///< solar masses
    double fSnr;                ///< network SNR
    double fArrival;            ///< at the centre of the Earth, s after the first sample
-   Signal::Response fResponse; ///< how the detectors see it
+   Signal::Response fResponse; ///< response of the detectors
 };
 
-/// What a network is trained on and a search looks for.
+/// The training set of a network, and the target of a search.
 struct Recipe {
-   std::vector<std::string> fDetectors = {"H1"}; ///< one: it sees the wave itself
+   std::vector<std::string> fDetectors = {"H1"}; ///< with a single one the wave itself is its strain
    double fRate = 2048;                          ///< Hz
    std::size_t fSamples = 2560;                  ///< of a window, for each detector
    std::size_t fLength = 2048;                   ///< of a window after whitening
@@ -40,11 +40,11 @@ struct Recipe {
    double fMassLow = 10, fMassHigh = 50;         ///< solar masses
    std::size_t fTemplates = 1;                   ///< of the search
    std::size_t fStep = 1;                        ///< samples between the arrivals that the search tries
-   /// The strain of masses 1 and 2 that arrives at a phase (rad) and a time (s).
+   /// The strain of masses 1 and 2 that arrives with a phase (rad) at a time (s).
    std::function<std::vector<double>(double, double, double, double)> fWave;
    std::function<std::vector<double>(const std::vector<double> &)> fWhiten;
 
-   explicit Recipe() = default; // no list in braces, for which PyROOT would look
+   explicit Recipe() = default; // no braced list, for which PyROOT would look
 };
 
 /// The recipe of the first mock-data challenge's example (MLGWSC-1, Phys. Rev. D 107 (2023) 023021): black holes without spin in
@@ -54,7 +54,7 @@ inline Recipe Challenge()
    Recipe recipe;
    recipe.fDetectors = {"H1", "L1"};
    recipe.fPsd = Signal::DetectorPsd(2560, 2048, Signal::kZeroDetunedHighPower);
-   recipe.fBegin = 0.625; // 0.5 s after what the whitening cuts away
+   recipe.fBegin = 0.625; // 0.5 s after the part cut away by whitening
    recipe.fEnd = 0.825;
    recipe.fTemplates = 64;
    recipe.fStep = 2;
@@ -71,7 +71,7 @@ inline Recipe Challenge()
    return recipe;
 }
 
-/// One chirp in one detector whose noise is known, at an arrival uniform over 0.2 s.
+/// One chirp in one detector with known noise, at an arrival uniform over 0.2 s.
 inline Recipe KnownMasses(double snr = 4.5)
 {
    Recipe recipe;
@@ -104,7 +104,8 @@ inline Source Draw(const Recipe &recipe, unsigned series, ULong64_t number)
    return source;
 }
 
-/// [detectors * samples], what the detectors measure of a source without noise: its network SNR within the window is fSnr.
+/// [detectors * samples], the detectors' strain of a source without noise, scaled to the network SNR fSnr within the
+/// window.
 inline std::vector<double> Strain(const Recipe &recipe, const Source &source)
 {
    std::vector<double> all, snrs;
@@ -125,7 +126,8 @@ inline std::vector<double> Strain(const Recipe &recipe, const Source &source)
 /// Windows for `RDataFrame::Define`, of the column "rdfentry_": one of `every` holds a signal.
 class Windows {
 public:
-   /// \param fresh Number of windows that are all made anew, noise and signals, each time that they are read; 0: they stay.
+   /// \param fresh Number of windows that are all made anew, noise and signals, each time that they are read; 0: they
+   /// stay.
    Windows(const Recipe &recipe, unsigned series, unsigned every = 2, ULong64_t fresh = 0)
       : fRecipe(recipe), fSeries(series), fEvery(every), fReadings(std::make_shared<std::vector<unsigned>>(fresh))
    {
@@ -158,7 +160,7 @@ private:
    std::shared_ptr<std::vector<unsigned>> fReadings; ///< of each window
 };
 
-/// Whether a window holds a signal, 0 or 1, for `RDataFrame::Define`.
+/// Whether a window contains a signal, 0 or 1, for `RDataFrame::Define`.
 struct LabelOf {
    Windows fWindows;
 
@@ -187,14 +189,15 @@ struct Whitening {
    }
 };
 
-/// What a perceptron sees: the largest SNR of each template, and the power of each detector's whitened window in octaves.
+/// The inputs of a perceptron: the largest SNR of each template, and the power of each detector's whitened window in
+/// octaves.
 struct Features {
    Recipe fRecipe;
 
    static constexpr int kOctaves = 4; ///< below 16, 32, 64 and 128 of 64 bins to half the sampling rate
    std::size_t Size() const { return fRecipe.fTemplates + kOctaves * fRecipe.fDetectors.size(); }
 
-   /// \param ranks What the search gives.
+   /// \param ranks Results of the search.
    ROOT::RVecF operator()(const ROOT::RVecF &ranks, const ROOT::RVecF &white) const
    {
       ROOT::RVecF features(ranks.begin() + 1, ranks.end());
@@ -211,7 +214,7 @@ struct Features {
    }
 };
 
-/// A search for the signals of a recipe: templates of masses that are spread evenly, and sources from everywhere.
+/// A search for the signals of a recipe: templates of evenly spread masses, and sources from all directions.
 inline Signal::CoherentSearch MakeSearch(const Recipe &recipe)
 {
    const double middle = 0.5 * (recipe.fBegin + recipe.fEnd), range = recipe.fMassHigh - recipe.fMassLow;
@@ -227,7 +230,8 @@ inline Signal::CoherentSearch MakeSearch(const Recipe &recipe)
    return Signal::CoherentSearch(bank, responses, recipe.fBegin, recipe.fEnd, recipe.fLowest, recipe.fHighest, recipe.fStep);
 }
 
-/// The whitened windows of a recipe as a stream: all are made anew for each epoch. `path` gets a tree of labels.
+/// The whitened windows of a recipe as a stream: all are made anew for each epoch. A tree of labels is written to
+/// `path`.
 inline CladTorch::Stream FreshWindows(const Recipe &recipe, ULong64_t windows, const std::string &path)
 {
    const Windows make(recipe, 0, 2, windows);

@@ -31,7 +31,7 @@ inline torch::Tensor SineGaussian(torch::Tensor p, torch::Tensor t)
    return p[0] * (-(since / p[4]).square()).exp() * (2 * M_PI * p[3] * since + p[2]).cos();
 }
 
-/// Of strain whose noise is independent in each sample, with variance 1; without its constant.
+/// The likelihood of strain whose noise is independent in each sample, with variance 1; without its constant.
 inline torch::Tensor LogLikelihood(torch::Tensor p, torch::Tensor t, torch::Tensor strain)
 {
    return -0.5 * (strain - SineGaussian(p, t)).square().sum();
@@ -66,7 +66,7 @@ public:
       return TMatrixDSym(kParameters, symmetric.data_ptr<double>());
    }
 
-   /// Likelihoods and gradients a second.
+   /// Likelihoods and gradients per second.
    double Speed(int repetitions) const
    {
       TStopwatch watch;

@@ -7,8 +7,8 @@
 #include <CladTorch/CladTorch.hxx>
 #include <CladTorch/Torch.hxx>
 
-/// The network of MLGWSC-1's example, for windows of two detectors [2, 2048]. It has one logit instead of two probabilities, no
-/// dropout, as no window is seen twice, and what `norm(channels)` gives after each convolution.
+/// The network of MLGWSC-1's example, for windows of two detectors [2, 2048]. It has one logit instead of two
+/// probabilities, no dropout, as no window is seen twice, and the module `norm(channels)` after each convolution.
 template <class Norm>
 CladTorch::Model ChallengeNetworkWith(Norm norm)
 {
@@ -22,8 +22,8 @@ CladTorch::Model ChallengeNetworkWith(Norm norm)
    return CladTorch::Model(net, {2, 2048});
 }
 
-/// With batch normalisation it learns from a fraction of the windows. Processes that share a batch have none of its statistics: there
-/// (`isShared`) the channels of each window are normalised by themselves.
+/// With batch normalisation it learns from a fraction of the windows. Processes that share a batch do not have the
+/// statistics of the whole: there (`isShared`) the channels of each window are normalised separately.
 inline CladTorch::Model ChallengeNetwork(bool isShared = false)
 {
    if (isShared)
@@ -31,7 +31,7 @@ inline CladTorch::Model ChallengeNetwork(bool isShared = false)
    return ChallengeNetworkWith([](int channels) { return torch::nn::BatchNorm1d(channels); });
 }
 
-/// How both networks of this file learn.
+/// Options with which both networks of this file learn.
 inline CladTorch::FitOptions NetworkOptions(int epochs)
 {
    CladTorch::FitOptions options;
@@ -39,7 +39,7 @@ inline CladTorch::FitOptions NetworkOptions(int epochs)
    options.fBatchSize = 64;
    options.fLearningRate = 5e-3;
    options.fSchedule = CladTorch::kOneCycle;
-   options.fStandardise = false; // whitened noise has the deviation 1
+   options.fStandardise = false; // whitened noise has a standard deviation of 1
    return options;
 }
 

@@ -2,11 +2,12 @@
 
     python root_macros/gw_online.py network.ct [seconds [grpc://host:port]]
 
-The network is one for windows of two detectors at 2048 Hz, as gw_search.py and gw_continuous.py write them; "none" takes one that
-is not trained, to try the readers and the speed. Without an address the strain is simulated as fast as it is taken. With one it
-comes from an Arrakis server (package arrakis); `arrakis-server -u grpc://127.0.0.1:31206 mock` (package arrakis-server) serves noise.
+The network must be one for windows of two detectors at 2048 Hz, as written by gw_search.py and gw_continuous.py; "none"
+uses an untrained one, to try the readers and the speed. Without an address the strain is simulated as fast as it is
+read. With one it comes from an Arrakis server (package arrakis); `arrakis-server -u grpc://127.0.0.1:31206 mock`
+(package arrakis-server) serves noise.
 
-A reader is anything that gives pairs of a GPS time and two arrays of 128 samples: write one for your own data.
+A reader is anything that yields pairs of a GPS time and two arrays of 128 samples: write one for your own data.
 """
 
 import sys
@@ -36,12 +37,12 @@ def simulated(seconds):
 
 
 def from_arrakis(seconds, url):
-    """Strain of an Arrakis server. Means of neighbouring samples bring it to 2048 Hz."""
+    """Strain from an Arrakis server. Means of neighbouring samples reduce it to 2048 Hz."""
     import arrakis
 
     for block in arrakis.Client(url).stream(CHANNELS, duration=seconds):
         series = [block[channel] for channel in CHANNELS]
-        # A gap is a masked array: it becomes NaN, with which the search begins anew.
+        # A gap is a masked array: it becomes NaN, at which the search restarts.
         strain = [np.ma.filled(np.ma.asarray(each.data, dtype="f8"), np.nan) for each in series]
         means = [each.reshape(-1, round(one.sample_rate) // RATE).mean(axis=1) for each, one in zip(strain, series)]
         for first in range(0, len(means[0]), BLOCK):

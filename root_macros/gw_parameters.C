@@ -9,7 +9,8 @@
 ///     root -l -b -q root_macros/gw_parameters.C
 ///     root -l 'root_macros/gw_parameters.C("output_folder", 20000)'
 ///
-/// The number is that of the windows for the networks. Writes gw_parameters.png and gw_parameters.pdf into the folder.
+/// The number is the number of windows for the networks. Writes gw_parameters.png and gw_parameters.pdf into the
+/// folder.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "gw_likelihood.h"
@@ -40,7 +41,7 @@ void CheckFisher(const Likelihood &likelihood, const std::vector<double> &truth)
       std::printf("   %-14s %6g +- %.2g\n", kNames[i], truth[i], std::sqrt(fisher(i, i)));
 }
 
-/// What a network that learned a quantile of the chirp mass predicts.
+/// The predictions of a network that learned a quantile of the chirp mass.
 std::vector<float> Quantile(double quantile, const CladTorch::Dataset &train, const CladTorch::Dataset &test)
 {
    CladTorch::Mlp model({train.Width(), 64, 64, 1}, CladTorch::kGELU);

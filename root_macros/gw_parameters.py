@@ -26,7 +26,7 @@ def check_fisher(likelihood, truth):
 
 
 def quantile(level, train, test):
-    """What a network that learned a quantile of the chirp mass predicts."""
+    """The predictions of a network that learned a quantile of the chirp mass."""
     model = ct.Mlp([train.Width(), 64, 64, 1], ct.kGELU)
     model.Fit(train, fLoss=ct.kQuantile, fQuantile=level, fEpochs=30, fVerbose=0)
     return np.asarray(model.Predict(test))

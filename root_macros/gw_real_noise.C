@@ -1,14 +1,14 @@
 /// \file gw_real_noise.C
 /// \brief GW150914 in the strain that LIGO published: matched filter, whitened strain with the waveform over it, Q-transform.
 ///
-/// The first gravitational wave that was measured, in 32 s of each detector: the power spectral density is Welch's mean of
-/// this strain itself, the template the one of the Gravitational Wave Open Science Center's tutorial. SNR and time of the
-/// maximum are printed beside those of IMRPhenomD with the same masses and spins, computed here.
+/// The first gravitational wave ever measured, in 32 s of each detector: the power spectral density is Welch's mean of
+/// this strain itself, the template is that of the Gravitational Wave Open Science Center's tutorial. SNR and time of
+/// the maximum are printed beside those of IMRPhenomD with the same masses and spins, computed here.
 ///
 ///     root -l -b -q root_macros/gw_real_noise.C
 ///     root -l 'root_macros/gw_real_noise.C("output_folder", "folder_of_the_data")'
 ///
-/// The data, three files of 1 MB (CC BY 4.0, DOI 10.7935/K5MW2F23), are to be put into the folder gw150914 before:
+/// Put the data, three files of 1 MB (CC BY 4.0, DOI 10.7935/K5MW2F23), into the folder gw150914 first:
 ///
 ///     cd gw150914; for f in {H-H1,L-L1}_LOSC_4_V2-1126259446-32.hdf5 GW150914_4_template.hdf5
 ///     do curl -LO https://gwosc.org/s/events/GW150914/$f; done
@@ -37,8 +37,8 @@ R__LOAD_LIBRARY(libcladtorch)
 namespace Signal = CladTorch::Signal;
 
 const double kEvent = 1126259462;      // GPS s; times are counted from here
-const double kLow = 43, kHigh = 300;   // Hz, what is drawn
-// Told apart by colour-blind eyes.
+const double kLow = 43, kHigh = 300;   // Hz, the plotted range
+// Distinguishable with any colour vision.
 const std::vector<const char *> kColours = {"#D55E00", "#0072B2"};
 
 std::string File(const std::string &folder, const std::string &name)
@@ -50,11 +50,11 @@ std::string File(const std::string &folder, const std::string &name)
    return path;
 }
 
-/// A detector's strain around the event, and what the matched filter finds in it.
+/// A detector's strain around the event, and the matched filter's result in it.
 struct Detector {
    Signal::Strain fStrain;
    std::vector<double> fPsd;      ///< of the strain, for all its samples
-   std::vector<double> fFaded;    ///< the strain, faded in and out: the ends of a periodic series meet
+   std::vector<double> fFaded;    ///< the strain, faded in and out, so that the ends of the periodic series meet
    std::vector<double> fTemplate; ///< as found in the strain
    std::vector<double> fSeries;   ///< SNR of a merger at each sample
    Signal::Trigger fFound;
@@ -203,7 +203,7 @@ void DrawQ(const Detector &detector)
    gPad->SetLogy();
    const double rate = detector.fStrain.fRate;
    const auto white = Signal::Whiten(detector.fFaded, detector.fPsd, rate);
-   const auto first = white.begin() + std::lround((-1 - detector.Time(0)) * rate); // 2 s around the event are enough
+   const auto first = white.begin() + std::lround((-1 - detector.Time(0)) * rate); // 2 s around the event suffice
    auto *map = Signal::QTransform({first, first + long(2.5 * rate)}, rate, 8, 20, 400);
    map->SetTitle(Form("%s, Q-transform;Time after GPS %.0f [s];Frequency [Hz];Normalised energy",
                       detector.fStrain.fDetector.c_str(), kEvent));
@@ -221,7 +221,7 @@ void DrawQ(const Detector &detector)
 
 void gw_real_noise(const std::string &folder = "gw_real_noise_out", const std::string &data = "gw150914")
 {
-   // Both polarisations, one after the other; the second is the first a quarter turn on.
+   // Both polarisations, one after the other; the second is the first shifted by a quarter turn.
    auto wave = Signal::ReadHdf5(File(data, "GW150914_4_template.hdf5"), "template");
    wave.resize(wave.size() / 2);
    std::vector<Detector> detectors;

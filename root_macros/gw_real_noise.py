@@ -2,7 +2,7 @@
 
     python root_macros/gw_real_noise.py [output_folder [folder_of_the_data]]
 
-The head of gw_real_noise.C says where the data are. Writes gw_real_noise.png and gw_real_noise.pdf into the folder.
+The head of gw_real_noise.C tells how to get the data. Writes gw_real_noise.png and gw_real_noise.pdf into the folder.
 """
 
 import os
@@ -24,7 +24,7 @@ def found_file(folder, name):
 
 
 class Detector:
-    """A detector's strain around the event, and what the matched filter finds in it."""
+    """A detector's strain around the event, and the matched filter's result in it."""
 
     def __init__(self, file, wave):
         self.strain = signal.ReadStrain(file)
@@ -33,7 +33,7 @@ class Detector:
         self.rate, self.values = self.strain.fRate, np.asarray(self.strain.fValues)
         samples = len(self.values)
         fade = np.asarray(signal.Window(signal.kTukey, samples, 1 / 8))
-        self.faded = self.values * fade  # in and out: the ends of a periodic series meet
+        self.faded = self.values * fade  # in and out, so that the ends of the periodic series meet
         welch = signal.Welch(self.values, int(4 * self.rate), self.rate, signal.kMean, signal.kBlackman)
         self.psd = signal.InterpolatePsd(welch, samples)
         wave = wave * fade
@@ -109,7 +109,7 @@ def draw_q(detector):
     ROOT.gPad.SetMargin(0.15, 0.16, 0.14, 0.1)
     ROOT.gPad.SetLogy()
     white = np.asarray(signal.Whiten(detector.faded, detector.psd, detector.rate))
-    first = round((EVENT - 1 - detector.strain.fStart) * detector.rate)  # 2.5 s around the event are enough
+    first = round((EVENT - 1 - detector.strain.fStart) * detector.rate)  # 2.5 s around the event suffice
     energy = signal.QTransform(white[first : first + int(2.5 * detector.rate)], detector.rate, 8, 20, 400)
     name = detector.strain.fDetector
     energy.SetTitle(f"{name}, Q-transform;Time after GPS {EVENT} [s];Frequency [Hz];Normalised energy")
@@ -153,7 +153,7 @@ def phenom_d(samples, rate):
 
 
 def main(folder="gw_real_noise_out", data="gw150914"):
-    # Both polarisations, one after the other; the second is the first a quarter turn on.
+    # Both polarisations, one after the other; the second is the first shifted by a quarter turn.
     wave = np.asarray(signal.ReadHdf5(found_file(data, "GW150914_4_template.hdf5"), "template"))
     wave = wave[: len(wave) // 2]
     files = [found_file(data, f"{name}_LOSC_4_V2-1126259446-32.hdf5") for name in ("H-H1", "L-L1")]

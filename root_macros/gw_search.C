@@ -1,23 +1,25 @@
 /// \file gw_search.C
-/// \brief A search for binary black holes in two detectors: networks against the matched filter and the best test there is.
+/// \brief A search for binary black holes in two detectors: networks against the matched filter and the best possible
+/// test.
 ///
-/// Follows the published recipe of the mock-data challenge MLGWSC-1 (gw_injections.h): a convolutional network learns from a stream of
-/// windows, noise and signals of which are made anew for each epoch, so that it cannot learn windows by heart. A perceptron learns
-/// from the outputs of matched filters. Both are compared, on windows of their own, with the largest SNR of a bank of matched
-/// filters and with the likelihood ratio averaged over all that is unknown, which no test beats (Neyman and Pearson): the areas
-/// under the ROC curves are printed, and the efficiencies against the SNR drawn at false-alarm probabilities from 1e-1 to 1e-4.
+/// Follows the published recipe of the mock-data challenge MLGWSC-1 (gw_injections.h): a convolutional network learns
+/// from a stream of windows, whose noise and signals are made anew for each epoch, so that it cannot learn windows by
+/// heart. A perceptron learns from the outputs of matched filters. Both are compared, on test windows, with the largest
+/// SNR of a bank of matched filters and with the likelihood ratio averaged over all unknowns, which no test beats
+/// (Neyman and Pearson): the areas under the ROC curves are printed, and the efficiencies against the SNR drawn at
+/// false-alarm probabilities from 1e-1 to 1e-4.
 ///
 ///     root -l -b -q root_macros/gw_search.C
 ///     root -l 'root_macros/gw_search.C("output_folder", 24, 20000, 102400)'
 ///     root -l 'root_macros/gw_search.C("output_folder", 12, 8000, 20000, true)'
 ///
-/// The numbers are epochs, windows of an epoch, and test windows of noise. `quick` searches for one chirp of known masses in one
-/// detector instead. Writes gw_search.png, gw_search.pdf and gw_search.ct (the network) into the folder.
+/// The numbers are epochs, windows per epoch, and test windows of noise. `quick` searches for one chirp of known masses
+/// in one detector instead. Writes gw_search.png, gw_search.pdf and gw_search.ct (the network) into the folder.
 ///
 ///     mpirun -n 4 root.exe -l -b -q 'root_macros/gw_search.C("output_folder", 12, 8000, 20000, true)'
 ///
-/// The processes of an MPI job make the windows between them, each its part, and train one network on them; the first one tests it.
-/// Without `quick` the network then has group instead of batch normalisation, whose statistics are those of a whole batch.
+/// The processes of an MPI job divide the windows among them and train one network on them; the first process tests it.
+/// Without `quick` the network then has group instead of batch normalisation, whose statistics need a whole batch.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "gw_injections.h"
@@ -34,12 +36,12 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <cstdio>
 
 const std::vector<const char *> kNames = {"Likelihood ratio", "Matched filter", "Convolutional", "Perceptron"};
-// Told apart by colour-blind eyes.
+// Distinguishable with any colour vision.
 const std::vector<const char *> kColours = {"#000000", "#D55E00", "#0072B2", "#009E73"};
 const std::vector<double> kFalseAlarms = {1e-1, 1e-2, 1e-3, 1e-4};
-const double kFewest = 10; // windows of noise above the threshold: fewer do not say where it is
+const double kFewest = 10; // windows of noise above the threshold: fewer do not determine it
 
-/// Windows `first` and so on, as the networks and the search see them.
+/// Windows from number `first` on, as the networks and the search get them.
 ROOT::RDF::RNode Frame(const Recipe &recipe, const Signal::CoherentSearch &search, const Windows &windows, ULong64_t first,
                        ULong64_t count)
 {
@@ -61,7 +63,7 @@ CladTorch::Dataset Read(const ROOT::RDF::RNode &frame, const std::string &column
    return data.Column(column, length).Add(frame, "label");
 }
 
-/// Learns from windows that are made anew for each epoch; `validation` stays.
+/// Learns from windows that are made anew for each epoch; `validation` stays the same.
 CladTorch::History Train(CladTorch::Model &model, const CladTorch::Stream &windows, const CladTorch::Dataset &validation, int epochs)
 {
    auto options = NetworkOptions(epochs);
@@ -83,13 +85,13 @@ CladTorch::Mlp TrainPerceptron(const Recipe &recipe, const Signal::CoherentSearc
    return model;
 }
 
-/// How the four tests rank the test windows, more for signals.
+/// The ranks of the test windows in the four tests, higher for signals.
 struct Ranks {
    std::vector<std::vector<float>> fRanks{kNames.size()};
    std::vector<float> fLabels, fSnrs;
 };
 
-/// Of test windows, one signal for nine of noise, in pieces that fit into memory.
+/// For test windows, one signal for nine of noise, in pieces that fit into memory.
 Ranks Test(const Recipe &recipe, const Signal::CoherentSearch &search, const CladTorch::Model &network,
            const CladTorch::Mlp &perceptron, ULong64_t noise)
 {
@@ -100,10 +102,10 @@ Ranks Test(const Recipe &recipe, const Signal::CoherentSearch &search, const Cla
       auto windows = Frame(recipe, search, Windows(recipe, 2, 10), first, std::min(piece, all - first))
                         .Cache<float, float, float, int, ROOT::RVecF, ROOT::RVecF>(
                            {"statistic", "filter", "snr", "label", "white", "features"});
-      // In the order of the windows, which Take() does not keep on several threads.
+      // In the order of the windows, which Take() does not preserve on several threads.
       append(ranks.fRanks[0], Read(windows, "statistic").Features());
       append(ranks.fRanks[1], Read(windows, "filter").Features());
-      // Logits, not probabilities: those saturate where the false-alarm rate is low.
+      // Logits, not probabilities: those saturate at low false-alarm rates.
       append(ranks.fRanks[2], network.Logits(Read(windows, "white", network.Inputs())));
       append(ranks.fRanks[3], perceptron.Logits(Read(windows, "features", perceptron.Inputs())));
       const auto snrs = Read(windows, "snr");
@@ -122,7 +124,7 @@ TGraphAsymmErrors *Efficiency(const CladTorch::Evaluation &evaluation, const Ran
    return evaluation.Efficiency(ranks.fSnrs, edges, falseAlarm);
 }
 
-/// The false-alarm probabilities that so many windows of noise can show.
+/// The false-alarm probabilities that this many windows of noise can show.
 std::vector<double> Shown(int noise)
 {
    auto shown = kFalseAlarms;

@@ -13,15 +13,15 @@ import numpy as np
 import ROOT
 
 NAMES = ("Likelihood ratio", "Matched filter", "Convolutional", "Perceptron")
-# Told apart by colour-blind eyes.
+# Distinguishable with any colour vision.
 COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73")
 FALSE_ALARMS = (1e-1, 1e-2, 1e-3, 1e-4)
-FEWEST = 10  # windows of noise above the threshold: fewer do not say where it is
+FEWEST = 10  # windows of noise above the threshold: fewer do not determine it
 here = Path(__file__).resolve().parent
 
 
 def make_frame(recipe, search, windows, first, count):
-    """Windows `first` and so on, as the networks and the search see them."""
+    """Windows from number `first` on, as the networks and the search get them."""
     frame = ROOT.RDataFrame(count).Define("window", f"ULong64_t({first} + rdfentry_)")
     frame = frame.Define("label", ROOT.LabelOf(windows), ["window"]).Define("snr", ROOT.SnrOf(windows), ["window"])
     frame = frame.Define("strain", windows, ["window"]).Define("white", ROOT.Whitening(recipe), ["strain"])
@@ -35,7 +35,7 @@ def read(frame, column, length=0):
 
 
 def train(model, windows, validation, epochs):
-    """Learns from windows that are made anew for each epoch; `validation` stays."""
+    """Learns from windows that are made anew for each epoch; `validation` stays the same."""
     options = ROOT.NetworkOptions(epochs)
     options.fParallel = ct.kMpi
     return model.Fit(windows, validation, options)
@@ -57,10 +57,10 @@ def test(recipe, search, network, perceptron, noise):
     for first in range(0, total, piece):
         frame = make_frame(recipe, search, ROOT.Windows(recipe, 2, 10), first, min(piece, total - first))
         frame = frame.Cache(["statistic", "filter", "snr", "label", "white", "features"])
-        # In the order of the windows, which Take() does not keep on several threads.
+        # In the order of the windows, which Take() does not preserve on several threads.
         sets = {name: read(frame, name) for name in ("statistic", "filter", "snr")}
         arrays = {name: np.array(each.Features())[:, 0] for name, each in sets.items()}
-        # Logits, not probabilities: those saturate where the false-alarm rate is low.
+        # Logits, not probabilities: those saturate at low false-alarm rates.
         arrays["network"] = np.asarray(network.Logits(read(frame, "white", network.Inputs())))
         arrays["perceptron"] = np.asarray(perceptron.Logits(read(frame, "features", perceptron.Inputs())))
         arrays["label"] = np.array(sets["snr"].Labels())
@@ -100,7 +100,7 @@ def draw(evaluations, snrs, alarm):
         graph.SetLineWidth(2)
         graph.Draw("PL")
         legend.AddEntry(graph, name, "pl")
-        ROOT.SetOwnership(graph, False)  # drawn, and so the pad's
+        ROOT.SetOwnership(graph, False)  # drawn, and therefore owned by the pad
     legend.Draw()
     ROOT.SetOwnership(legend, False)
 
@@ -123,7 +123,7 @@ def main(folder="gw_search_out", epochs=8, windows=16000, noise=30000, quick=Fal
     perceptron = train_perceptron(recipe, search, windows)
     ranks, labels, snrs = test(recipe, search, network, perceptron, noise)
     evaluations = [ct.Evaluation.Classifier(each, labels) for each in ranks]
-    false_alarms = [alarm for alarm in FALSE_ALARMS if noise * alarm >= FEWEST]  # that so many windows can show
+    false_alarms = [alarm for alarm in FALSE_ALARMS if noise * alarm >= FEWEST]  # that this many windows can show
     print_table(evaluations, snrs, false_alarms)
     if quick:
         return  # all signals have one SNR

@@ -1,9 +1,9 @@
 /// \file higgs_analysis.C
 /// \brief A selection from start to end: cross-validation, the final fit, its report, a working point, scores as a friend tree.
 ///
-/// Classifies the Higgs bosons of higgs_classify.C with a network that has normalisation and dropout. Five folds show how well it
-/// does on events that it has not seen, and how certain that figure is. The final network stops early, is judged on test events,
-/// and scores the whole tree.
+/// Classifies the Higgs bosons of higgs_classify.C with a network that has normalisation and dropout. Five folds show
+/// how well it performs on unseen events, and the uncertainty of that figure. The final network stops early, is judged
+/// on test events, and scores the whole tree.
 ///
 ///     root -l -b -q root_macros/higgs_analysis.C
 ///     root -l 'root_macros/higgs_analysis.C("output_folder")'
@@ -39,7 +39,7 @@ void higgs_analysis(const std::string &folder = "higgs_analysis_out")
    events.Add("sig_tree", file, 1, "m_bb < 5").Add("bkg_tree", file, 0, "m_bb < 5").Balance();
    auto [test, train] = events.Split(0.3, 1);
 
-   // The network, and how it is trained.
+   // The network, and its training.
    CladTorch::MlpOptions layers;
    layers.fNormalisation = CladTorch::kLayerNorm;
    layers.fDropout = 0.1;
@@ -49,7 +49,7 @@ void higgs_analysis(const std::string &folder = "higgs_analysis_out")
    options.fMetrics = {CladTorch::kAuc};
    options.fVerbose = 0;
 
-   // How well does it do on events that it has not seen? Each fold is predicted by a network trained on the others.
+   // How well does it perform on unseen events? Each fold is predicted by a network trained on the others.
    const CladTorch::Mlp start({kFeatures.size(), 64, 64, 1}, layers);
    const auto folds = start.CrossValidate(train, 5, options);
    folds.Print();
@@ -68,7 +68,7 @@ void higgs_analysis(const std::string &folder = "higgs_analysis_out")
    const auto [cut, significance] = evaluation.BestCut(100, 5000, 0.05);
    std::printf("best cut: score >= %.3f, expected significance %.2f\n", cut, significance);
 
-   // Keep the network, and score every event of a tree: the scores are a friend tree in a file of their own.
+   // Save the network, and score every event of a tree: the scores are a friend tree in a file of their own.
    model.Save(folder + "/higgs.ct");
    TChain signal("sig_tree");
    signal.Add(file.c_str());

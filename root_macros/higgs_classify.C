@@ -32,7 +32,7 @@ const std::vector<std::string> kFeatures = {
    "jet4_b-tag", "m_jj",      "m_jjj",      "m_lv",                     "m_jlv",
    "m_bb",      "m_wbb",      "m_wwbb"};
 
-/// One training from the seed's initial weights; the time includes reading nothing, only Fit.
+/// One training from the seed's initial weights; the time is that of Fit alone, without reading.
 CladTorch::History Train(CladTorch::Mlp &model, const CladTorch::Dataset &data, CladTorch::EGradient gradient,
                          int epochs, double &seconds)
 {

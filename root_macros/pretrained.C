@@ -1,8 +1,8 @@
 /// \file pretrained.C
 /// \brief A network from PyTorch: loaded, applied to a tree, fine-tuned with its last layers frozen, and written out again.
 ///
-/// The network (write_network.h) knows a ring around the origin. The data have theirs elsewhere: the first layer learns
-/// the shift from few events.
+/// The network (write_network.h) recognises a ring around the origin. In the data the ring is elsewhere: the first
+/// layer learns the shift from few events.
 ///
 ///     root -l -b -q root_macros/pretrained.C
 ///     root -l 'root_macros/pretrained.C("output_folder")'
@@ -20,7 +20,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <cstdio>
 #include <string>
 
-/// Points, and whether they lie in a ring around (0.7, 0).
+/// Points, and whether they are in a ring around (0.7, 0).
 ROOT::RDF::RNode Points(int count, int seed)
 {
    const auto draw = [seed](int number) {
@@ -39,7 +39,7 @@ void pretrained(const std::string &folder = "pretrained_out")
    const auto path = [&](const char *name) { return folder + "/" + name; };
    WriteNetwork(path("ring.pt"));
 
-   // The network, for events of shape {2}. What it returns are logits: the loss says so.
+   // The network, for events of shape {2}. It returns logits: the loss says so.
    auto model = CladTorch::Model::LoadTorchScript(path("ring.pt"), {2});
    model.SetColumns({"x", "y"});
    CladTorch::FitOptions options;
@@ -50,7 +50,7 @@ void pretrained(const std::string &folder = "pretrained_out")
    // Scores of a tree: one more column.
    model.Define(Points(2000, 3), "score").Snapshot("points", path("points.root"), {"x", "y", "ring", "score"});
 
-   // Fine-tuning: inner and last stay as PyTorch left them, hidden learns the shift.
+   // Fine-tuning: inner and last stay as PyTorch trained them, hidden learns the shift.
    CladTorch::Dataset few({"x", "y"}), test({"x", "y"});
    few.Add(Points(400, 1), "ring");
    test.Add(Points(5000, 2), "ring");
@@ -71,7 +71,7 @@ void pretrained(const std::string &folder = "pretrained_out")
       slopes[i % 2] += std::abs(gradient[i]) / test.Rows();
    std::printf("mean |d logit / dx| = %.2f, |d logit / dy| = %.2f\n", slopes[0], slopes[1]);
 
-   // Out again: for CladTorch, for PyTorch (load_state_dict), for inference engines, for C++ without any library.
+   // Export: for CladTorch, for PyTorch (load_state_dict), for inference engines, for C++ without any library.
    model.Save(path("ring.ct"));
    model.SaveWeights(path("ring.safetensors"));
    model.ExportOnnx(path("ring.onnx"));

@@ -1,6 +1,6 @@
 """A network from PyTorch: loaded, applied to events, fine-tuned with its last layers frozen, and written out again.
 
-See pretrained.C, of which this is the twin. The network comes from write_network.h: with PyTorch's Python you would write
+The twin of pretrained.C; see there. The network comes from write_network.h: with PyTorch's Python you would write
 torch.jit.script(net).save("ring.pt").
 
     python root_macros/pretrained.py [output_folder]
@@ -17,7 +17,7 @@ here = Path(__file__).resolve().parent
 
 
 def points(count, seed):
-    """Points [count, 2], and whether they lie in a ring around (0.7, 0)."""
+    """Points [count, 2], and whether they are in a ring around (0.7, 0)."""
     x = np.random.default_rng(seed).normal(0, 1.5, (count, 2)).astype(np.float32)
     radius = (x[:, 0] - 0.7) ** 2 + x[:, 1] ** 2
     return {"x": x[:, 0], "y": x[:, 1], "ring": ((radius > 1) & (radius < 4)).astype(np.float32)}
@@ -29,14 +29,14 @@ def main(folder="pretrained_out"):
     ROOT.gInterpreter.Declare(f'#include "{here}/write_network.h"')
     ROOT.WriteNetwork(str(out / "ring.pt"))
 
-    # The network, for events of shape [2]. What it returns are logits: the loss says so.
+    # The network, for events of shape [2]. It returns logits: the loss says so.
     model = ct.Model.LoadTorchScript(str(out / "ring.pt"), [2])
     model.SetColumns(["x", "y"])
     model.SetOptions(ct.FitOptions(fLoss=ct.kBinaryCrossEntropy))
     model.Print()
     print("scores", model.Predict(points(5, 3)))
 
-    # Fine-tuning: inner and last stay as PyTorch left them, hidden learns the shift.
+    # Fine-tuning: inner and last stay as PyTorch trained them, hidden learns the shift.
     few, test = ct.Dataset(["x", "y"]), ct.Dataset(["x", "y"])
     few.Add(points(400, 1), "ring")
     test.Add(points(5000, 2), "ring")
@@ -50,7 +50,7 @@ def main(folder="pretrained_out"):
     slopes = np.abs(model.Gradient(test)).mean(axis=0)
     print(f"mean |d logit / dx| = {slopes[0]:.2f}, |d logit / dy| = {slopes[1]:.2f}")
 
-    # Out again: for CladTorch, for PyTorch (load_state_dict), for inference engines, for C++ without any library.
+    # Export: for CladTorch, for PyTorch (load_state_dict), for inference engines, for C++ without any library.
     model.Save(str(out / "ring.ct"))
     model.SaveWeights(str(out / "ring.safetensors"))
     model.ExportOnnx(str(out / "ring.onnx"))

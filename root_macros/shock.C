@@ -10,9 +10,10 @@
 ///     root -l -b -q root_macros/shock.C
 ///     root -l 'root_macros/shock.C("cuda:0", 1000000, 50, "output_folder")'
 ///
-/// The device "" is a GPU where there is one. Writes shock.png into the folder: the density, and the derivative by the
-/// energy of each cell. Times are printed for 100 cells, a hundred times as many and so on, and for the number given,
-/// which has to be even; in fewer than 40 steps the waves are as wide as the shock is spread. A gradient keeps about 13 kB for each cell in 50 steps.
+/// The device "" is a GPU if there is one. Writes shock.png into the folder: the density, and the derivative by the
+/// energy of each cell. Times are printed for 100 cells, a hundred times as many and so on, and for the given number,
+/// which must be even; in fewer than 40 steps the waves are as wide as the spread shock. A gradient keeps about 13 kB
+/// for each cell in 50 steps.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "compiled_cases.h"
@@ -26,7 +27,7 @@ R__LOAD_LIBRARY(libcladtorch)
 
 const double kHeatRatio = 1.4;    // diatomic ideal gas
 const double kViscosity = 2;      // spreads a shock over about three cells
-const double kCourant = 0.15;     // time step over initial cell width; sound crosses less than half a cell in it
+const double kCourant = 0.15;     // time step over initial cell width; sound crosses less than half a cell per step
 const double kMembrane = 0.5;     // the tube reaches from 0 to 1
 const double kDensity[2] = {1, 0.125}, kPressure[2] = {1, 0.1}; // left and right of the membrane
 const double kLargestSpeed = 2.2; // range of the plots; the shock's speed is 1.75
@@ -44,7 +45,7 @@ struct Tube {
 /// Results of a run, in the order in which the function returns them.
 enum EResult { kKineticEnergy, kPositions, kCellDensity };
 
-/// [n - 1], each element less the one before.
+/// [n - 1], each element minus the previous one.
 Tensor Differences(const Tensor &x)
 {
    const auto count = x.size(0) - 1;
@@ -67,13 +68,14 @@ Tensors Run(Tensor x, Tensor u, Tensor e, const Tube &tube)
       const auto stretch = Differences(velocity), change = dt * stretch;
       const auto squared = torch::where(stretch < 0, stretch * stretch, torch::zeros_like(stretch));
       viscosity = kViscosity * tube.fCellMass / width * squared;
-      // The work of the mean of the old and the new pressure; that of an ideal gas is proportional to its energy.
+      // The work of the mean of the old and the new pressure; the pressure of an ideal gas is proportional to its
+      // energy.
       e = (e - (0.5 * pressure + viscosity) * change / tube.fCellMass) / (1 + 0.5 * (kHeatRatio - 1) * change / width);
    }
    return {0.5 * (tube.fNodeMass * u * u).sum(), x, tube.fCellMass / width};
 }
 
-/// [cells], of these numbers left and right of the membrane.
+/// [cells], with these values left and right of the membrane.
 Tensor Halves(double left, double right, std::int64_t cells, torch::TensorOptions options)
 {
    return torch::cat({torch::full({cells / 2}, left, options), torch::full({cells - cells / 2}, right, options)});
@@ -88,7 +90,7 @@ Tube SodTube(std::int64_t cells, int steps, torch::Device device)
    return {mass, nodeMass, kCourant / cells, steps};
 }
 
-/// Sod's initial state: gas at rest, of one density and one pressure on each side.
+/// Sod's initial state: gas at rest, with one density and one pressure on each side.
 Tensors SodState(const Tube &tube)
 {
    const auto options = tube.fCellMass.options();
@@ -111,8 +113,8 @@ Tensors AdjointsOf(const Tensors &results)
            torch::zeros_like(results[kCellDensity])};
 }
 
-/// The exact density at a distance of `speed` times the time from the membrane. The numbers between rarefaction and shock
-/// are those of Toro, "Riemann Solvers and Numerical Methods for Fluid Dynamics" (2009), chapter 4, test 1.
+/// The exact density at a distance of `speed` times the time from the membrane. The values between rarefaction and
+/// shock are those of Toro, "Riemann Solvers and Numerical Methods for Fluid Dynamics" (2009), chapter 4, test 1.
 double ExactDensity(double speed)
 {
    const double pressure = 0.30313, velocity = 0.92745, left = 0.42632, right = 0.26557;
@@ -128,15 +130,15 @@ double ExactDensity(double speed)
    return speed < shock ? right : kDensity[1];
 }
 
-/// What the plots show of a cell that waves have reached.
+/// The plotted values of a cell that waves have reached.
 struct Cell {
-   double fSpeed;      // distance from the membrane over time: the exact solution depends on nothing else
+   double fSpeed;      // distance from the membrane over time, the only variable of the exact solution
    double fWidth;
    double fDensity;
    double fDerivative; // of the kinetic energy by the energy of the cell
 };
 
-/// The cells around the membrane, some beyond rarefaction and shock.
+/// The cells around the membrane, to a little beyond rarefaction and shock.
 /// \param derivatives [cells], by energies per mass
 std::vector<Cell> Waves(const Tensors &results, const Tensor &derivatives, const Tube &tube)
 {
@@ -152,7 +154,7 @@ std::vector<Cell> Waves(const Tensors &results, const Tensor &derivatives, const
    return cells;
 }
 
-/// The mean distance of the density to the exact one, over the exact mean.
+/// The mean deviation of the density from the exact one, over the exact mean.
 double DensityError(const std::vector<Cell> &cells)
 {
    double distance = 0, sum = 0;
@@ -208,7 +210,8 @@ void CheckAgainstDifferences(int steps, torch::Device device)
    const auto compiled = CladTorch::Compile(function, state);
    const auto gradients = compiled.Backward(AdjointsOf(compiled.ForwardAll(state)));
    const std::vector<std::string> names = {"positions", "velocities", "energies"};
-   // The second derivative jumps at a cell at rest, where the viscosity sets in: the error is of first order in the shift.
+   // The second derivative jumps at a cell at rest, where the viscosity sets in: the error is of first order in the
+   // shift.
    const std::vector<double> shifts = {1e-7 / cells, 1e-7, 1e-7};
    torch::manual_seed(1);
    for (std::size_t i = 0; i < state.size(); ++i) {
@@ -232,8 +235,8 @@ void CheckAgainstLibTorch(const Tensors &gradients, const Tube &tube, const Tens
       RequireBelow(ErrorOf(gradients[i], wanted[i]), 1e-9, "gradient against LibTorch, input " + std::to_string(i));
 }
 
-/// Times function and gradient. The compiled function keeps the values of all steps, LibTorch without gradients does not:
-/// with many cells its function is the faster one, and gradients are set against both.
+/// Times function and gradient. The compiled function keeps the values of all steps, LibTorch without gradients does
+/// not: with many cells LibTorch's function is faster, and gradients are compared with both.
 void Time(std::int64_t cells, int steps, torch::Device device)
 {
    const auto tube = SodTube(cells, steps, device);
@@ -265,7 +268,7 @@ void Time(std::int64_t cells, int steps, torch::Device device)
    std::printf("   LibTorch, with gradient over without: %.2f\n", ratio(3, 2));
 }
 
-/// The gradient by the checks, and the density by the exact solution.
+/// Checks the gradient, and the density against the exact solution.
 void Check(std::int64_t cells, int steps, torch::Device device, const std::string &folder)
 {
    const auto tube = SodTube(cells, steps, device);

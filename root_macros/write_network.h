@@ -1,7 +1,8 @@
 /// \file write_network.h
-/// \brief Writes the TorchScript network of pretrained.C and pretrained.py: it stands for one that PyTorch's users have trained.
+/// \brief Writes the TorchScript network of pretrained.C and pretrained.py, in place of one that a PyTorch user has
+/// trained.
 ///
-/// In Python the file is made by `torch.jit.script(net).save("ring.pt")`.
+/// In Python `torch.jit.script(net).save("ring.pt")` makes the file.
 
 #ifndef CLADTORCH_WRITE_NETWORK
 #define CLADTORCH_WRITE_NETWORK
@@ -22,8 +23,9 @@ inline torch::jit::Module LinearScript(const std::string &name, int inputs, int 
    return layer;
 }
 
-/// Trains a network of two inputs on whether a point lies in the ring 1 < x^2 + y^2 < 4, and saves it. Its parameters are
-/// hidden.weight, hidden.bias, inner.weight, inner.bias, last.weight and last.bias; it returns one logit.
+/// Trains a network of two inputs to tell whether a point is in the ring 1 < x^2 + y^2 < 4, and saves it. Its
+/// parameters are hidden.weight, hidden.bias, inner.weight, inner.bias, last.weight and last.bias; it returns one
+/// logit.
 inline void WriteNetwork(const std::string &path)
 {
    torch::manual_seed(1);

@@ -1,5 +1,5 @@
-//! After its first step the engine allocates nothing, and a compiled graph nothing after its first call but what the caller
-//! makes for its results: counted in Rust's allocator and in the C library's.
+//! After its first step the engine allocates nothing, and a compiled graph nothing after its first call except the
+//! caller's results: counted in Rust's allocator and in the C library's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::env;
@@ -26,7 +26,7 @@ struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: hands every call on to the system's allocator.
+// SAFETY: forwards every call to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -64,8 +64,9 @@ fn allocated() -> (usize, usize) {
     (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use())
 }
 
-/// What `run` still allocates, in Rust's allocator (calls) and on the C heap (bytes), once each thread has had its first share
-/// of the work: on a busy machine that may take several runs. What each run allocates is still there after 20.
+/// What `run` still allocates, in Rust's allocator (calls) and on the C heap (bytes), once each thread has had its
+/// first share of the work: on a busy machine that may take several runs. Whatever each run allocates is still counted
+/// after 20.
 fn allocates_at_last(name: &str, most: (usize, usize), mut run: impl FnMut()) {
     let mut grown = (usize::MAX, usize::MAX);
     for _ in 0..20 {
@@ -81,7 +82,7 @@ fn allocates_at_last(name: &str, most: (usize, usize), mut run: impl FnMut()) {
     panic!("{name}: {} Rust allocations, {} bytes of C heap in each run", grown.0, grown.1);
 }
 
-/// Waits for the threads of an engine that was dropped: they end by themselves, and give memory back when they do.
+/// Waits for the threads of a dropped engine: they end by themselves, and free memory when they do.
 fn wait_for_threads_to_end() {
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
     let tasks = || fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -120,7 +121,7 @@ fn steps_on_ranks() {
     assert!(ended.status.success() && text.matches("on a rank").count() == 2 * 3, "{text}");
 }
 
-/// Few parameters, which are sent whole, and many.
+/// Few parameters, which are sent as a whole, and many.
 fn steps_of_a_rank() {
     let ranks = Arc::new(ranks::open().unwrap().expect("a job"));
     let events = Events::new(1000, 4, 2);
@@ -136,7 +137,7 @@ fn steps_of_a_rank() {
         };
         let engine = AotEngine::new(graph, &start, settings, 1).unwrap();
         let mut engine = engine.with_ranks(Arc::clone(&ranks)).unwrap();
-        // As often on all ranks: they wait for each other.
+        // The same number on all ranks: they wait for each other.
         let mut allocations = 0;
         for _ in 0..4 {
             let before = ALLOCATIONS.load(Ordering::Relaxed);
@@ -214,7 +215,7 @@ fn calls_of_compiled_graphs() {
     }
 }
 
-/// Whether the graph was run in blocks of its rows.
+/// Whether the graph ran in blocks of its rows.
 fn calls_of(recorder: &Recorder, name: &str, threads: i32) -> bool {
     let compiled = recorder.compile().unwrap();
     let inputs = &recorder.tensors[..recorder.graph.inputs.len()];
@@ -231,7 +232,7 @@ fn calls_of(recorder: &Recorder, name: &str, threads: i32) -> bool {
             compiled.backward(0, &saved, &input, &output, &gradient).unwrap();
         }
     };
-    // Work is handed to several threads through a queue whose memory comes in pieces for 63 hand-overs, three a call.
+    // Work reaches several threads through a queue whose memory comes in pieces for 63 hand-overs, three per call.
     let most = if threads == 1 { (0, 0) } else { (3, 8192) };
     call();
     allocates_at_last(&format!("{name}, {threads} thread(s), 50 calls"), most, || (0..50).for_each(|_| call()));

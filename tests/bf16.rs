@@ -1,5 +1,5 @@
-//! Products in bfloat16: their kernels against a slow reference, the engine with them against the network in float64, its bits, and
-//! where they are refused.
+//! Products in bfloat16: their kernels against a slow reference, the engine with them against the network in float64,
+//! its bits, and the cases in which they are refused.
 
 #[path = "bf16/kernels.rs"]
 mod kernels;
@@ -20,7 +20,7 @@ use support::graph::modules::CASES;
 use support::say::not_tested;
 use tch::Kind;
 
-/// Whether they run here; if not, `what` is said not to be tested.
+/// Whether they run here; if not, reports that `what` is not tested.
 fn runs(what: &str) -> bool {
     if !is_available::<f32>() {
         not_tested(&format!("{what}: this processor has no AVX512-BF16"));
@@ -42,7 +42,7 @@ fn start(graph: &Graph) -> Vec<f32> {
     (0..graph.parameters()).map(|i| ((i as f32 + 0.3) * 1.7).sin() * 0.3).collect()
 }
 
-/// Events of a class that the features tell: whether the sum of the first two is positive.
+/// Events of a class that the features determine: whether the sum of the first two is positive.
 fn events(rows: usize, features: usize) -> Events {
     let mut events = Events::new(rows, features, 2);
     let sums = events.features.chunks_exact(features).map(|event| event[0] + event[1]);
@@ -78,7 +78,7 @@ fn gradients_are_those_of_rounded_products() {
         let [expected, exact, planted] =
             [rounded, |x| x, |x: f64| rounded(x * 1.01)].map(|round| network.gradient(&wide, &events, round));
         let [near, far, wrong] = [&expected, &exact, &planted].map(|reference| distance(&found, reference));
-        // A sum that is rounded otherwise may be a neighbour in bfloat16.
+        // A sum that is rounded differently may be a neighbour in bfloat16.
         assert!(near < 2e-4, "{sizes:?}: {near:e} from the reference");
         assert!(far > 5.0 * near && far < 2e-2, "{sizes:?}: {far:e} from the exact gradient");
         assert!(wrong > 5.0 * near, "{sizes:?}: a wrong reference is not noticed: {wrong:e}");
@@ -174,7 +174,7 @@ fn it_learns_as_well_as_in_float32() {
     assert!(half < 1.3 * float + 1e-3, "{half} instead of {float}");
 }
 
-/// The test itself where the kernels are none in bfloat16.
+/// The test itself, for the case that the kernels do not support bfloat16.
 const REFUSED: &str = "it_is_refused_where_the_processor_cannot";
 
 #[test]

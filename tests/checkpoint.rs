@@ -1,5 +1,5 @@
-//! Checkpoints: a fit that goes on from one has the bits of a fit that never stopped; hostile files are refused; a killed process
-//! leaves the last one whole.
+//! Checkpoints: a resumed fit has the bits of one that never stopped; hostile files are refused; a killed process
+//! leaves the last checkpoint whole.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn resumed_options(path: &Path) -> cladtorch::Result<Options> {
     train::resumed_options(path, &Options::default())
 }
 
-/// Fits to the end, if it is not there; `after` sees the trainer after each part and each epoch.
+/// Fits to the end, unless already there; `after` sees the trainer after each part and each epoch.
 fn run(trainer: &mut Trainer, data: &Dataset, mut after: impl FnMut(&mut Trainer)) {
     while trainer.ended().is_none() {
         if !trainer.part(data).unwrap().ended {
@@ -220,7 +220,7 @@ fn damaged_checkpoints_are_refused() {
     }
 }
 
-/// In the environment of a process that fits for ever: the checkpoint.
+/// In the environment of a process that fits without end: the checkpoint.
 const CHILD: &str = "CLADTORCH_TEST_CHECKPOINT";
 
 #[test]
@@ -240,7 +240,7 @@ fn child(path: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// `CLADTORCH_KILLS` in the environment asks for another number than 20.
+/// `CLADTORCH_KILLS` in the environment requests another number than 20.
 #[test]
 fn a_killed_process_leaves_the_last_checkpoint_whole() {
     let kills: usize = std::env::var("CLADTORCH_KILLS").map_or(20, |text| text.parse().expect("a number"));

@@ -19,14 +19,14 @@ fn run(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
-/// Standard output of a run that went well.
+/// Standard output of a successful run.
 fn said(arguments: &[&str]) -> String {
     let output = run(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The complaint of a run that went wrong.
+/// The message of a failed run.
 fn complaint(arguments: &[&str]) -> String {
     let output = run(arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -95,7 +95,7 @@ fn the_file_that_is_read_is_not_replaced() {
     assert_eq!(fs::read(&file).unwrap(), fs::read(trees()).unwrap());
 }
 
-/// Names in a file, and of files, reach the terminal escaped: a tree's name is changed to one of the same length.
+/// Names in a file, and of files, reach the terminal escaped: a tree's name is replaced by one of the same length.
 #[test]
 fn names_do_not_steer_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn complaints_name_the_thing_and_the_remedy() {
     assert_eq!(run(&["convert", &trees, "run1/events", "-c", "m:0"]).status.code(), Some(2));
 }
 
-/// Opening a pipe that nobody writes into would wait for ever.
+/// Opening a pipe without a writer would wait for ever.
 #[test]
 fn a_pipe_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -188,7 +188,7 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
-/// A disk that is full after 8 kB, as the system tells a program that may write no more; then one that takes nothing.
+/// A disk that is full after 8 kB, as the system reports it; then one that accepts nothing.
 #[test]
 fn a_full_disk_is_an_error_and_leaves_the_old_file() {
     let folder = tempfile::tempdir().unwrap();

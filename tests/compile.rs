@@ -1,4 +1,4 @@
-//! `CladTorch::Compile`: what is checked stands in `tests/root/compile_checks.h`, which here runs in a plain macro, through
+//! `CladTorch::Compile`: the checks are in `tests/root/compile_checks.h`, which here runs in a plain macro, through
 //! ACLiC and in PyROOT, and in the other macros `compile_*`.
 
 use std::env;
@@ -15,7 +15,7 @@ fn in_a_plain_macro() {
     Session::root(&["-q", &script("compile.C")]).run().passed();
 }
 
-/// `call` of `compile_aclic.C`, which ACLiC compiles once for all tests, in a minute.
+/// Runs `call` on the code of `compile_aclic.C`, which ACLiC compiles once for all tests, in a minute.
 fn through_aclic(call: &str) {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     LIBRARY.get_or_init(|| Library::new("compile_aclic", env!("CARGO_TARGET_TMPDIR"))).session(call).run().passed();
@@ -31,7 +31,7 @@ fn with_captured_tensors() {
     through_aclic("compile_captured()");
 }
 
-/// Custom derivatives, values that are read, own tensors: what is not pure runs on LibTorch.
+/// Custom derivatives, values that are read, own tensors: impure functions run on LibTorch.
 #[test]
 fn what_is_not_pure() {
     through_aclic("compile_pure()");
@@ -48,13 +48,13 @@ fn formulas() {
     Session::root(&["-q", &script("compile_physics.C")]).run().passed();
 }
 
-/// Outputs of which some are not used, zeros of both signs in any order of memory, conversions of nothing.
+/// Outputs some of which are not used, zeros of both signs in any order of memory, conversions without effect.
 #[test]
 fn outputs() {
     Session::root(&["-q", &script("compile_outputs.C")]).run().passed();
 }
 
-/// Random factors and exact sums of so many rows that they run in blocks.
+/// Random factors and exact sums for enough rows to run in blocks.
 #[test]
 fn many_rows() {
     Session::root(&["-q", &script("compile_many_rows.C")]).run().passed();
@@ -66,7 +66,8 @@ fn random_programs() {
     Session::root(&["-q", &script("compile_programs.C")]).run().passed().show("programs on");
 }
 
-/// Prices of options, tensor contractions and a shock tube, each checked by the macro itself; on a GPU, where there is one.
+/// Prices of options, tensor contractions and a shock tube, each checked by the macro itself; on a GPU, if there is
+/// one.
 #[test]
 fn cases_of_the_macros() {
     let cases = [
@@ -85,7 +86,7 @@ fn cases_of_the_macros() {
     }
 }
 
-/// On a GPU, where there is one; else the same functions on the CPU.
+/// On a GPU, if there is one; otherwise the same functions on the CPU.
 #[test]
 fn on_a_gpu() {
     let outcome = Session::root(&["-q", &script("compile_cuda.C")]).run().passed();
@@ -114,7 +115,7 @@ fn in_python() {
     Session::python(&[&script("compile.py")]).run().passed();
 }
 
-/// The full PyTorch is gigabytes that the set-up does not fetch; the benchmark does, into `.deps/peers`.
+/// The full PyTorch has gigabytes that the set-up does not fetch; the benchmark does, into `.deps/peers`.
 #[test]
 fn operators_in_pytorch() {
     let usual = || source().join(".deps/peers/site-packages");

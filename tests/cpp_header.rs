@@ -1,5 +1,5 @@
-//! Exported C++ headers: compiled without warnings by every compiler that is there, and compared with the predictions and their
-//! derivatives; what cannot be written is refused by name.
+//! Exported C++ headers: compiled without warnings by every available compiler, and compared with the predictions and
+//! their derivatives; models that cannot be exported are refused by name.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn compilers() -> Vec<&'static str> {
     found
 }
 
-/// Compiles `source` with these options; panics with what the compiler says.
+/// Compiles `source` with these options; panics with the compiler's output.
 fn compile(compiler: &str, source: &Path, program: &Path, options: &[&str]) {
     let strict = ["-std=c++17", "-Wall", "-Wextra", "-Werror"];
     let output = Command::new(compiler).args(strict).args(options).arg(source).arg("-o").arg(program).output().unwrap();
@@ -73,7 +73,8 @@ int main()
         + "}\n"
 }
 
-/// Derivatives of the predictions by the features, [rows, outputs, inputs], from those of the outputs that are no probabilities yet.
+/// Derivatives of the predictions by the features, [rows, outputs, inputs], from those of the outputs before they
+/// become probabilities.
 fn slopes(model: &Model) -> Vec<f32> {
     let (inputs, outputs) = (model.inputs(), model.outputs());
     let columns = match model.columns() {

@@ -1,5 +1,5 @@
-//! The back end `cuda` without a GPU: its text compiled for the host gives what `aot` does, for every operator and for random
-//! graphs, in whatever order blocks and threads run.
+//! The back end `cuda` without a GPU: its code compiled for the host gives the results of `aot`, for every operator and
+//! for random graphs, in whatever order blocks and threads run.
 
 #[path = "cuda/gpu.rs"]
 mod gpu;
@@ -15,7 +15,7 @@ use support::graph::recorder::{A, Recorder, agree, compare, numbers};
 use support::say;
 use tch::{Device, Kind, Tensor};
 
-/// Operators of which some cases have no kernels, and why.
+/// Operators some of whose cases have no kernels, and why.
 const REFUSED: &[&str] =
     &["topk: Argsort has no kernel on back end cuda: the order in which LibTorch leaves elements unsorted; \
 run it on LibTorch"];
@@ -28,7 +28,7 @@ struct Made {
     cuda: CudaProgram,
 }
 
-/// Programs in one library: more take a compiler too much memory.
+/// Programs per library: more take too much memory in the compiler.
 const TOGETHER: usize = 100;
 
 fn check(made: &[Made], rtol: f64, atol: f64) -> Vec<String> {
@@ -55,7 +55,7 @@ fn check(made: &[Made], rtol: f64, atol: f64) -> Vec<String> {
     failures
 }
 
-/// Those of all operators that have kernels; the others are added to `refused`, with the reason.
+/// The programs of all operators that have kernels; the others are added to `refused`, with the reason.
 fn made(kind: Kind, refused: &mut BTreeSet<String>) -> Vec<Made> {
     let mut made = Vec::new();
     for case in &cases() {
@@ -74,7 +74,8 @@ fn bits(tensor: &Tensor) -> Vec<u64> {
     numbers(tensor).iter().map(|x| x.to_bits()).collect()
 }
 
-/// The last of these types, with relative and absolute bounds, for the text is the same; all where everything is tested.
+/// The last of these types, with relative and absolute bounds, since the code is the same; all of them if everything is
+/// tested.
 fn some<const N: usize>(kinds: &[(Kind, f64, f64); N]) -> &[(Kind, f64, f64)] {
     if say::is_complete() { kinds } else { &kinds[N - 1..] }
 }
@@ -93,7 +94,7 @@ fn operators_give_on_the_host_what_aot_does() {
     println!("{} operators have kernels in every case, {} in some", operators.len() - REFUSED.len(), REFUSED.len());
 }
 
-/// All kernels of all operators as machine code of one architecture, without a register that goes to memory.
+/// All kernels of all operators as machine code of one architecture, without register spills.
 #[test]
 fn operators_compile_for_a_gpu_without_spills() {
     let nvrtc = match Nvrtc::find() {
@@ -118,7 +119,7 @@ fn operators_compile_for_a_gpu_without_spills() {
     assert!(failures.is_empty(), "{} kernels spill:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The kernels in NVRTC's log that spill, and how many there are.
+/// The kernels in NVRTC's log that spill, and their number.
 fn spilt(log: &str) -> (Vec<String>, usize) {
     let mut name = "";
     let mut compiled = 0;
@@ -138,7 +139,7 @@ fn has(made: &Made, text: &str) -> bool {
     made.cuda.kernels.iter().any(|kernel| kernel.text.contains(text))
 }
 
-/// A wrong kernel is noticed: an operator or a derivative in the place of another one, a wrong factor, a wrong place.
+/// A wrong kernel is noticed: a swapped operator or derivative, a wrong factor, a wrong place.
 #[test]
 fn planted_errors_are_caught() {
     let plants = [
@@ -161,7 +162,7 @@ fn planted_errors_are_caught() {
     }
 }
 
-/// A fold as Block makes it, but for its barriers.
+/// A fold as Block makes it, except for its barriers.
 const HASTY: &str = r"
 #ifndef HASTY
 #define HASTY
@@ -180,7 +181,7 @@ struct Hasty : Block {
 #endif
 ";
 
-/// Threads that do not wait for one another give other sums in one of the two orders.
+/// Threads that do not wait for one another give different sums in one of the two orders.
 #[test]
 fn a_missing_barrier_is_caught() {
     let made: Vec<Made> = large(7, &|shape, step| wave(shape, step, Kind::Double))
@@ -196,7 +197,7 @@ fn a_missing_barrier_is_caught() {
     assert!(!check(&sum, 1e-10, 1e-11).is_empty());
 }
 
-/// Tensors without elements, of operators of every kind.
+/// Tensors without elements, for operators of every kind.
 #[test]
 fn tensors_without_elements_give_on_the_host_what_aot_does() {
     let mut made = Vec::new();
@@ -214,7 +215,7 @@ fn tensors_without_elements_give_on_the_host_what_aot_does() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// With its kernels, where it has any.
+/// With its kernels, if it has any.
 fn of(what: String, recorder: Recorder) -> Option<Made> {
     let program = lowered(&recorder).unwrap();
     let cuda = CudaProgram::new(&program).ok()?;
@@ -226,7 +227,8 @@ fn wave(shape: &[i64], step: f64, kind: Kind) -> Tensor {
     (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().reshape(shape).to_kind(kind)
 }
 
-/// Rows and sums of so many elements that a block shares them, tiles that do not fit, and products whose terms are shared out.
+/// Rows and sums of enough elements for a block to share them, tiles that do not fit, and products whose terms are
+/// shared out.
 #[test]
 fn large_tensors_give_on_the_host_what_aot_does() {
     for &(kind, rtol, atol) in some(&[(Kind::Float, 2e-4, 4e-5), (Kind::Double, 1e-10, 1e-11)]) {
@@ -249,7 +251,7 @@ fn large_tensors_give_on_the_host_what_aot_does() {
     }
 }
 
-/// Functions of tensors of so many long rows, made by `wave(shape, step)`.
+/// Functions of tensors of many long rows, made by `wave(shape, step)`.
 fn large(rows: i64, wave: &dyn Fn(&[i64], f64) -> Tensor) -> Vec<(&'static str, Recorder)> {
     let one = |what: &'static str,
                inputs: &[Tensor],
@@ -327,7 +329,7 @@ fn function() -> Made {
     Made { what: "a function".to_owned(), recorder, program, cuda }
 }
 
-/// Memory, modules and launches by the driver's functions, as those of a driver that has no GPU.
+/// Memory, modules and launches by the driver's functions, on a driver without a GPU.
 #[test]
 fn the_driver_runs_what_the_host_does() {
     let folder = tempfile::tempdir().unwrap();
@@ -371,7 +373,7 @@ fn operators_have_the_memory_that_they_need() {
     assert!(with_scratch > 0, "no operator sums parts forward");
 }
 
-/// Compiled functions on that GPU: what C++ calls, from the choice of the back end to gradients.
+/// Compiled functions on that GPU: the calls that C++ makes, from the choice of the back end to gradients.
 #[test]
 fn compiled_functions_run_on_a_gpu() {
     let folder = tempfile::tempdir().unwrap();
@@ -405,7 +407,7 @@ fn compiled_functions_run_on_a_gpu() {
     }
 }
 
-/// What NVRTC cannot do, and what has no kernel, is an obstacle for the caller.
+/// An NVRTC failure, and a function without kernels, is an obstacle for the caller.
 #[test]
 fn what_kernels_cannot_run_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -423,7 +425,7 @@ fn what_kernels_cannot_run_is_told() {
     assert!(refused.is_some_and(|error| error.contains("back end cuda")));
 }
 
-/// An index out of range is told with its operator, and nothing is read or written there.
+/// An index out of range is reported with its operator, and nothing is read or written there.
 #[test]
 fn an_index_out_of_range_is_told() {
     let made = function();
@@ -471,7 +473,7 @@ fn what_a_gpu_lacks_is_told_in_words() {
     expect(lost, &["kernel ct_", "CUDA_ERROR_ILLEGAL_ADDRESS", "lost to this process"]);
 }
 
-/// The same on a GPU, where there is one.
+/// The same on a GPU, if there is one.
 #[test]
 fn operators_give_on_a_gpu_what_aot_does() {
     let gpu = match Gpu::open(0) {
@@ -480,7 +482,7 @@ fn operators_give_on_a_gpu_what_aot_does() {
     };
     let nvrtc = Nvrtc::find().unwrap();
     let mut failures = Vec::new();
-    // Functions of CUDA's mathematical library are a few units in the last place from those of the host.
+    // Functions of CUDA's mathematical library differ by a few units in the last place from those of the host.
     for (kind, rtol, atol) in [(Kind::Double, 1e-11, 1e-12), (Kind::Float, 2e-5, 4e-6)] {
         for made in made(kind, &mut BTreeSet::new()).chunks(TOGETHER) {
             let text = cuda::text(made.iter().map(|each| &each.cuda));

@@ -1,5 +1,5 @@
-//! Networks in training on the back end `cuda`: the kernels, compiled for the host, make the steps that `aot` makes, and so do they
-//! on a GPU where there is one.
+//! Networks in training on the back end `cuda`: the kernels, compiled for the host, make the same steps as `aot`, and
+//! also on a GPU if there is one.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -64,7 +64,7 @@ impl Data {
         Rows { features, labels, weights, scaler, target: None, weight_scale: 0.8 }
     }
 
-    /// All but a few, and not as they lie.
+    /// All but a few, and not in order.
     fn order(&self) -> Vec<u32> {
         let count = self.weights.len() as u32;
         (0..count).map(|i| i * 7 % count).filter(|row| row % 11 != 3).collect()
@@ -121,7 +121,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// What two calls of training and one of evaluation gave.
+/// Results of two calls of training and one of evaluation.
 struct Outcome {
     losses: [f64; 3],
     end: Snapshot,
@@ -130,7 +130,7 @@ struct Outcome {
 fn outcome(engine: &mut dyn Engine, data: &Data) -> Outcome {
     let order = data.order();
     let first = engine.train(data.rows(), &order, &0.01).unwrap();
-    // What is remembered goes on elsewhere.
+    // The remembered state continues elsewhere.
     let snapshot = engine.snapshot().unwrap();
     engine.restore(&snapshot).unwrap();
     let second = engine.train(data.rows(), &order[..order.len() / 2], &0.003).unwrap();
@@ -142,7 +142,7 @@ fn start(graph: &Graph) -> Vec<f32> {
     wave(graph.parameters(), 2.7).iter().map(|x| x * 0.3).collect()
 }
 
-/// How far two outcomes are apart: of losses, and of parameters and moments, relative to the largest.
+/// The distance of two outcomes: of losses, and of parameters and moments, relative to the largest.
 fn distance(a: &Outcome, b: &Outcome) -> f64 {
     let apart = |a: &[f32], b: &[f32]| {
         assert_eq!(a.len(), b.len());
@@ -189,7 +189,7 @@ fn engine(gpu: &Gpu, case: &Case, is_whole: bool) -> CudaEngine {
     CudaEngine::of(form, targets, &start(&graph), case.settings, gpu.clone()).unwrap()
 }
 
-/// Gradients that are bounded, or have an L1 term, and layers that stay: step by step, as `aot` has it.
+/// Bounded gradients, an L1 term, and frozen layers: step by step, as in `aot`.
 fn other_moves(gpu: &Gpu) -> Vec<String> {
     // 1431 parameters: several blocks.
     let case = &cases()[9];
@@ -221,7 +221,7 @@ fn other_moves(gpu: &Gpu) -> Vec<String> {
 }
 
 const TOLERANCE: f64 = 2e-4;
-/// Of dropout's factors, which are those of `aot` where a batch is one tile.
+/// Dropout's factors, which are those of `aot` if a batch is one tile.
 const SEED: u64 = 5;
 
 #[test]
@@ -246,7 +246,7 @@ fn every_module(gpu: &Gpu) -> Vec<String> {
     let mut failures = Vec::new();
     for case in CASES.iter().chain([&DROPOUTS]) {
         let (module, start, state) = (Arc::new(case.module(Kind::Float)), floats(case.start()), floats(case.state()));
-        // The last batch has 17 rows, but for the second draw of a batch, which begins behind the rows of a full one.
+        // The last batch has 17 rows, except for the second draw of a batch, which begins after the rows of a full one.
         let events = Events::new(if case.name == DROPOUTS.name { 80 } else { 57 }, case.inputs(), case.outputs());
         // Adam would turn the rounding of a gradient that is 0 into steps.
         let settings = settings(Loss::SoftmaxCrossEntropy, Optimiser::SGD, 40);
@@ -315,7 +315,8 @@ const CATEGORIES: modules::Case = modules::Case {
     },
 };
 
-/// Events whose category the network does not know are refused, wherever they are in an epoch; others train as `aot` has it.
+/// Events whose category the network does not know are refused, wherever they are in an epoch; the others train as in
+/// `aot`.
 fn categories(gpu: &Gpu) -> Vec<String> {
     let module = Arc::new(CATEGORIES.module(Kind::Float));
     let parameters: Vec<f32> = CATEGORIES.start().into_iter().map(|value| value as f32).collect();
@@ -424,7 +425,7 @@ fn kernels_compile_for_a_gpu_without_spills() {
     };
     for case in &cases() {
         let text = Perceptron::new(&case.graph(), &case.settings, case.tiling).unwrap().text();
-        // GPUs without clusters take the kernels that have none.
+        // GPUs without clusters use the kernels that have none.
         let architecture = if case.tiling.cluster == 0 { "sm_80" } else { "sm_90" };
         let (spilt, whole) = spills(&nvrtc, &text, architecture);
         assert!(spilt.is_empty() && whole == 2, "{}: {}", name(case, true), spilt.join("\n"));
@@ -456,7 +457,7 @@ fn kernels_compile_for_a_gpu_without_spills() {
     assert!(spilt.is_empty() && *whole > 2 * 5, "{whole} kernels: {}", spilt.join("\n"));
 }
 
-/// The same on a GPU, where there is one.
+/// The same on a GPU, if there is one.
 #[test]
 fn a_gpu_makes_the_steps_of_aot() {
     let gpu = match Gpu::open(0) {

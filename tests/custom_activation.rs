@@ -1,4 +1,4 @@
-//! Activations that a user wrote in C++, differentiated by Clad. Where there is no clang with Clad, each test says so.
+//! Activations that a user wrote in C++, differentiated by Clad. Without a clang with Clad, each test says so.
 
 use std::fs;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn compile(source: &str) -> Result<CustomActivation, String> {
     compile_activation(source, Duration::from_secs(300)).map_err(|error| error.to_string())
 }
 
-/// `None`, and a word about it, where there is no Clad.
+/// `None`, and a message, if there is no Clad.
 fn compiled(what: &str, source: &str) -> Option<CustomActivation> {
     match compile(source) {
         Err(error) if error.contains("no clang++") => not_tested(&format!("{what}: {error}")),

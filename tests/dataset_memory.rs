@@ -1,4 +1,4 @@
-//! What a dataset takes while it grows, and a model while it is loaded: a process of its own, whose peak can be asked for.
+//! Memory of a growing dataset, and of a model while it is loaded: in a process of its own, whose peak can be read.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -16,14 +16,14 @@ const ROWS: usize = 1_500_000;
 const BLOCK: usize = 1000;
 const MEGABYTE: usize = 1 << 20;
 
-/// A line of what the system says of this process's memory, in bytes.
+/// A line of the system's figures for this process's memory, in bytes.
 fn memory(key: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(key)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
 }
 
-/// The rows of a source, which go from `first` to `first + ROWS`.
+/// The rows of a source, from `first` to `first + ROWS`.
 fn add(data: &mut Dataset, name: &str, first: usize) {
     data.begin(name).unwrap();
     data.reserve(ROWS).unwrap();
@@ -37,10 +37,10 @@ fn add(data: &mut Dataset, name: &str, first: usize) {
 /// One at a time.
 static PEAK: Mutex<()> = Mutex::new(());
 
-/// Bytes that `body` takes beyond what is there, at its peak.
+/// Bytes that `body` takes beyond the present memory, at its peak.
 fn peak<T>(body: impl FnOnce() -> T) -> (usize, T) {
     let before = memory("VmRSS:");
-    fs::write("/proc/self/clear_refs", "5").unwrap(); // the peak starts anew
+    fs::write("/proc/self/clear_refs", "5").unwrap(); // restarts the peak
     let result = body();
     (memory("VmHWM:").saturating_sub(before), result)
 }
@@ -58,7 +58,7 @@ fn a_model_is_loaded_in_the_memory_of_its_weights_and_a_refused_one_in_none() {
         say(&format!("{sizes:?}: {} MB at the peak for {} MB of weights", taken / MEGABYTE, weights / MEGABYTE));
         assert!(taken < 2 * weights + 8 * MEGABYTE);
     }
-    // As above, but not its checksum; then holes of 3 GB behind other beginnings.
+    // As above, except for its checksum; then holes of 3 GB after other beginnings.
     let mut bytes = fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&path, &bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Training on a GPU where there is one; the message where there is none.
+//! Training on a GPU if there is one; the message if there is none.
 
 use cladtorch::device;
 use cladtorch::graph::{Activation, Init};

@@ -16,10 +16,10 @@ use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
 
 const FEATURES: usize = 3;
-/// Of losses that have one.
+/// For losses that have one.
 const PARAMETER: f64 = 0.3;
 
-/// Seeded events: features, labels that fit the loss, event weights of which one is 0.
+/// Seeded events: features, labels that fit the loss, event weights including a 0.
 fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let mut uniform = || generator.random::<f32>() * 2.0 - 1.0;
@@ -83,7 +83,7 @@ fn autograd_gradient(graph: &Graph, parameters: &[f64], batch: &Events, loss: Lo
     (total.double_value(&[]), Vec::<f64>::try_from(flat.grad()).unwrap())
 }
 
-/// Every (loss, outputs) that a network can end in.
+/// Every (loss, outputs) with which a network can end.
 fn endings() -> impl Iterator<Item = (Loss, usize)> {
     let outputs = |loss| match loss {
         Loss::BinaryCrossEntropy | Loss::Focal => &[1][..],
@@ -123,7 +123,7 @@ fn every_network_agrees_with_libtorch_autograd() {
 
 #[test]
 fn wide_layers_agree_too() {
-    // Of several panels, with a last one that is not full, and more rows than a tile.
+    // With several panels, the last one not full, and more rows than a tile.
     let graph = Graph::mlp(&[FEATURES, 400, 400, 1], Activation::ReLU).unwrap();
     let start: Vec<f64> = parameters(&graph, 8).iter().map(|p| 0.1 * p).collect();
     for rows in [1, 65, 200] {
@@ -194,8 +194,8 @@ fn a_planted_wrong_pullback_is_caught() {
 
 #[test]
 fn the_bits_do_not_depend_on_the_number_of_threads() {
-    // Lanes for all threads; fewer lanes than threads; one lane, whose layers are shared out, the last share of 321 outputs
-    // among 8 threads being a single one.
+    // Lanes for all threads; fewer lanes than threads; one lane, whose layers are shared out, so that of 321 outputs on
+    // 8 threads the last share is a single one.
     for (hidden, batch_size) in [(64, 700), (400, 700), (400, 100), (321, 100)] {
         bits_are_the_same(hidden, batch_size, Loss::BinaryCrossEntropy, 1);
     }
@@ -319,7 +319,7 @@ fn adamw_is_that_of_libtorch() {
     }
 }
 
-/// The official LibTorch carries MKL; workers that each open threads would fight for the cores.
+/// The official LibTorch contains MKL; workers that each start threads would compete for the cores.
 #[test]
 fn libtorchs_blas_can_be_kept_to_one_thread() {
     assert!(blas_single_thread());

@@ -1,6 +1,6 @@
-//! The derivatives that Clad made, and the matrix product's by hand, function by function: float64 against LibTorch
-//! autograd and central differences, float32 against float64, at ordinary and at awkward points. The checkers return a
-//! `Result`, so that the suite can also show that it catches a wrong pullback.
+//! The derivatives that Clad made, and the manual one of the matrix product, function by function: float64 against
+//! LibTorch autograd and central differences, float32 against float64, at ordinary and at awkward points. The checkers
+//! return a `Result`, so that the suite can also show that it catches a wrong pullback.
 
 #[path = "gradients/activations.rs"]
 mod activations;
@@ -54,11 +54,11 @@ fn values(tensor: &Tensor) -> Vec<f64> {
     Vec::try_from(tensor.to_kind(Kind::Double).flatten(0, -1)).unwrap()
 }
 
-/// The checked-in derivatives belong to the present kernels, and where Clad is installed they are what it writes.
+/// The checked-in derivatives belong to the present kernels and, if Clad is installed, equal its output.
 #[test]
 fn generated_derivatives_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    // Not captured: the message that Clad is missing is meant to be seen.
+    // Not captured: the message that Clad is missing should be visible.
     let status =
         Command::new(env!("CARGO")).args(["xtask", "gradients", "--check"]).current_dir(root).status().unwrap();
     assert!(status.success(), "cargo xtask gradients --check: {status}");

@@ -1,5 +1,5 @@
-//! ONNX files as models: what was exported comes back, networks of every kind predict, train and have the right gradients, and
-//! damaged, forged and unsupported files are refused in words.
+//! ONNX files as models: exported models come back, networks of every kind predict, train and have the right gradients,
+//! and damaged, forged and unsupported files are refused with a message.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn what_was_exported_is_read_as_it_predicts() {
                 if worst.is_nan() || worst > 1e-6 {
                     wrong.push(format!("{name}: {worst:e}"));
                 }
-                // And out again.
+                // And exported again.
                 read.export_onnx(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
                 read.save(&folder.path().join("m.ct")).unwrap();
                 let saved = Model::load(&folder.path().join("m.ct"), None).unwrap();
@@ -144,7 +144,7 @@ fn networks() -> Vec<(&'static str, Vec<u8>)> {
     let shapes = file(
         15,
         &[
-            // The features standardised, as other programs write it.
+            // Standardised features, as other programs write them.
             node("Sub(x, centre) -> a", &[]),
             node("Div(a, spread) -> b", &[]),
             node("Shape(b) -> s", &[]),
@@ -212,7 +212,7 @@ fn load(bytes: &[u8]) -> Result<Model, String> {
     load_from(&path)
 }
 
-/// A model; else what is said, which names the file and steers no terminal.
+/// A model; otherwise the message, which names the file and has no terminal controls.
 fn load_from(path: &Path) -> Result<Model, String> {
     Model::load_onnx(path, "").map_err(|error| {
         let error = error.to_string();
@@ -237,7 +237,7 @@ fn a_perceptron_computes_what_it_says_and_knows_its_end() {
     assert!((raw[0] - logit).abs() < 1e-6, "{} instead of {logit}", raw[0]);
     assert!((probability[0] - 1.0 / (1.0 + (-logit).exp())).abs() < 1e-6);
     assert!(model.gives() != Gives::Values);
-    // Layers are stored as LibTorch has them, whose kernels pack them.
+    // Layers are stored in LibTorch's form, which its kernels pack.
     let names: Vec<String> = (0..model.parameters().len()).map(|at| model.names().parameter(at)).collect();
     assert_eq!(
         [&names[0], &names[14], &names[15], &names[25]],
@@ -250,7 +250,7 @@ fn a_perceptron_computes_what_it_says_and_knows_its_end() {
     );
 }
 
-/// What is computed while a file is read has the types that ONNX gives it, whatever those of the operands are.
+/// Values computed while a file is read have the types that ONNX gives them, whatever those of the operands are.
 #[test]
 fn known_numbers_are_computed_in_their_types() {
     let (half, two, seven) = (floats("half", &[], &[0.5]), integers("two", &[], &[2]), integers("seven", &[], &[7]));
@@ -269,7 +269,7 @@ fn known_numbers_are_computed_in_their_types() {
         let product: f32 = x.iter().zip(&w).map(|(x, w)| x * w).sum();
         assert!((found[0] - product * expected).abs() < 1e-6, "{call}: {} instead of {}", found[0], product * expected);
     }
-    // Tables give float32, of whole numbers too: the quotient is not cut.
+    // Tables give float32, also for whole numbers: the quotient is not truncated.
     let cast = node("Cast(x) -> whole", &[("to", I(7))]);
     let linear = |call: &str| node_of("ai.onnx.ml", call, &[("coefficients", Fs(vec![1.0; 3]))]);
     let scaled = node_of("ai.onnx.ml", "Scaler(whole) -> a", &[("scale", Fs(vec![1.0; 3]))]);
@@ -287,7 +287,7 @@ fn known_numbers_are_computed_in_their_types() {
     assert!(load(&bytes).err().unwrap().contains("powers of integers"));
 }
 
-/// What has no weights predicts, is saved and exported, and has nothing to train.
+/// A network without weights predicts, is saved and exported, and has nothing to train.
 #[test]
 fn a_network_without_weights_predicts() {
     let bytes = file(17, &[node("Tanh(x) -> y", &[])], &[], &[info("x", &[0, 3])], &[info("y", &[0, 3])]);
@@ -308,7 +308,7 @@ fn a_network_without_weights_predicts() {
     assert!(error.contains("no parameters to train"), "{error}");
 }
 
-/// A file for a fixed number of events that computes with it says so.
+/// A file for a fixed number of events that computes with it is reported as such.
 #[test]
 fn a_file_for_a_fixed_number_of_events_is_refused_with_the_remedy() {
     let nodes =
@@ -355,7 +355,7 @@ fn networks_of_keras_compute_what_they_say() {
     let path = folder.path().join("w.safetensors");
     model.save_weights(&path).unwrap();
     load(&dense).unwrap().load_weights(&path).unwrap();
-    // An image [events, 4, 4, 1] by a convolution of channels first, whose flat outputs follow the channels last.
+    // An image [events, 4, 4, 1] by a convolution with channels first, whose flat outputs have the channels last.
     let image = file(
         15,
         &[
@@ -407,7 +407,7 @@ fn trees_give_the_leaves_that_their_conditions_lead_to() {
     }
 }
 
-/// The gradients by all that trains against central differences, in double precision.
+/// The gradients by all trained parameters against central differences, in double precision.
 #[test]
 fn gradients_are_those_of_central_differences() {
     for (name, bytes) in networks() {
@@ -516,7 +516,7 @@ fn options() -> Options {
     Options { loss, standardise: false, validation: 0.0, seed: 3, ..Options::default() }
 }
 
-/// Every network goes on training, and what was exported trains as what it was exported from.
+/// Every network can be trained further, and an exported one trains like its original.
 #[test]
 fn networks_go_on_training() {
     let folder = tempfile::tempdir().unwrap();
@@ -688,7 +688,7 @@ fn what_is_not_supported_is_refused_by_name() {
     }
 }
 
-/// Tensors in another file, in the folder of the file only.
+/// Tensors in another file, which must be in the folder of the file.
 #[test]
 fn elements_in_other_files_are_read_from_the_folder_only() {
     let folder = tempfile::tempdir().unwrap();
@@ -758,7 +758,7 @@ fn machines_of_several_classes_give_sums_or_probabilities() {
             r[i][j] = 1.0 / (1.0 + f64::from(slopes[machine] * sum + offsets[machine]).exp());
             r[j][i] = 1.0 - r[i][j];
         }
-        // The derivative by each p is the same where no way along their sum goes down.
+        // The derivatives by all p are equal if no direction along their sum decreases it.
         let slope = |i: usize| -> f64 {
             (0..3).filter(|&j| j != i).map(|j| r[j][i] * (r[j][i] * f64::from(p[i]) - r[i][j] * f64::from(p[j]))).sum()
         };
@@ -801,7 +801,7 @@ fn a_damaged_file_is_refused_or_can_be_used() {
     say(&format!("{cases} damaged ONNX files: {refused} refused"));
 }
 
-/// Networks that other programs export, where Python has these and onnxruntime.
+/// Networks that other programs export, if Python has these and onnxruntime.
 #[test]
 fn networks_of_other_programs_compute_what_onnxruntime_does() {
     let folder = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ void moved()
 }
 "#;
 
-/// LibTorch at the prompt; the module would be passed over with a warning if it did not fit here.
+/// LibTorch at the prompt; a module that did not fit here would be skipped with a warning.
 const TORCH_MACRO: &str = r#"
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/Torch.hxx>
@@ -92,7 +92,7 @@ impl Moved {
         self.folder.path().join("moved")
     }
 
-    /// `program` with the plugin and nothing else on its paths.
+    /// `program` with only the plugin on its paths.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -227,7 +227,7 @@ fn plain_cmake_builds_what_the_command_builds() {
     let mut configure = cmake();
     configure.args(["-G", "Ninja"]).arg(format!("-DCMAKE_MAKE_PROGRAM={}", ninja.display()));
     configure.arg("-S").arg(source().join("cpp")).arg("-B").arg(folder.path());
-    // A machine's own ROOT and LibTorch, named to the command, are named to CMake by the same variables.
+    // A machine's own ROOT and LibTorch, given to the command, are passed to CMake by the same variables.
     configure.env("ROOTSYS", place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT"));
     configure.env("LIBTORCH", place("CLADTORCH_LIBTORCH", ".deps/site-packages/torch"));
     succeed(&mut configure);

@@ -1,5 +1,5 @@
-//! The back end `jit` against LibTorch: the graphs that people use, and every operator. Where there is no clang with Clad,
-//! each test says what it left out.
+//! The back end `jit` against LibTorch: common graphs, and every operator. Without a clang with Clad, each test reports
+//! what it left out.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -15,13 +15,13 @@ use support::graph::recorder::{A, Recorder, compare};
 use support::say::{not_tested, say};
 use tch::{Kind, Tensor};
 
-/// Seconds for a function, on a busy machine.
+/// Seconds per function, on a busy machine.
 const LIMIT: f64 = 500.0;
 
-/// Cases in one function: compiling takes seconds whatever is in it.
+/// Cases per function: compiling takes seconds whatever it contains.
 const TOGETHER: usize = 60;
 
-/// Whether there is a clang with Clad; says what is not tested otherwise.
+/// Whether there is a clang with Clad; otherwise reports what is not tested.
 fn is_there(what: &str, count: usize) -> bool {
     let probe = GRAPHS[0].1(1, Kind::Float).compile_with(Wanted::Jit, LIMIT);
     match probe.err().filter(|error| error.contains("no clang++")) {
@@ -72,7 +72,7 @@ fn together_with(cases: &[Case], kind: Kind, inputs: &dyn Fn(&Case) -> Vec<Tenso
         let count = results.len();
         let arguments: Vec<A> = case.arguments.iter().map(|argument| moved(argument, first)).collect();
         let result = recorder.record(case.op, case.overload, &arguments, results);
-        // Places are no numbers; those of `topk` have chosen its values.
+        // Places are not numbers; those of `topk` have chosen its values.
         outputs.extend((result..result + count).filter(|&output| recorder.tensors[output].kind() == kind));
         first += case.inputs.len();
     }
@@ -106,8 +106,8 @@ fn operators_have_libtorchs_values_and_gradients() {
     }
 }
 
-/// The same numbers that the kernels are held to. Each is also taken behind a relu and before a square root, whose derivative at 0 is
-/// infinite: where nothing comes back it stays nothing.
+/// The same numbers as for the kernels. Each is also computed after a relu and before a square root, whose derivative
+/// at 0 is infinite: a gradient of zero must stay zero.
 #[test]
 fn awkward_numbers_come_out_in_the_same_places() {
     let cases: Vec<Case> = cases().into_iter().filter(|case| case.is_elementwise).collect();
@@ -131,7 +131,7 @@ fn awkward_numbers_come_out_in_the_same_places() {
                 let gradients = gradient..gradient + points.iter().filter(|point| point.requires_grad()).count();
                 gradient = gradients.end;
                 for index in values.map(|(index, _)| index).chain(gradients) {
-                    // Which zero is the greater one is nobody's business.
+                    // Which zero counts as the greater one does not matter.
                     let is_value = index < outputs && !["maximum", "minimum", "max", "min"].contains(&case.op);
                     let agrees = awkward::agree(node, points, is_value, &got[index], &want[index], tolerance);
                     failures.extend(agrees.err().map(|error| format!("{case}, {kind:?}: {error}")));
@@ -189,7 +189,7 @@ fn says_why_there_is_no_jit() {
     say(&format!("reason: {}", error.unwrap_or_else(|| "it works".to_owned())));
 }
 
-/// A prefix with a plugin and a compiler that loads it, then does as it is told.
+/// A prefix with a plugin and a compiler that loads it, then follows its instructions.
 fn prefix(folder: &Path, compiler: &str) {
     for part in ["bin", "lib", "include/clad/Differentiator"] {
         fs::create_dir_all(folder.join(part)).unwrap();
@@ -201,7 +201,7 @@ fn prefix(folder: &Path, compiler: &str) {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A process that compiles a function into a cache, or says why it cannot.
+/// A process that compiles a function into a cache, or reports why it cannot.
 fn compiling(cache: &Path, limit: f64) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "says_why_there_is_no_jit"]).env("CLADTORCH_CACHE", cache);
@@ -215,7 +215,7 @@ fn said(process: Child) -> String {
 }
 
 fn reason(prefix: &Path, cache: &Path) -> String {
-    // What hangs is to be ended soon.
+    // A compiler that hangs must be ended soon.
     said(compiling(cache, 2.0).env("CLAD_ROOT", prefix).spawn().unwrap())
 }
 
@@ -256,8 +256,8 @@ fn functions(cache: &Path) -> Vec<PathBuf> {
     fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Of two processes that compile the same, one publishes; a function that was damaged is made again; what is old goes when
-/// there is too much, and what a crash left after a day.
+/// Of two processes that compile the same function, one publishes; a damaged function is made again; old ones are
+/// removed if there are too many, and leftovers of a crash after a day.
 #[test]
 fn the_cache_survives_processes_damage_and_crashes() {
     if !is_there("caches", 1) {

@@ -37,7 +37,7 @@ fn map<T: Scalar>(function: Function, x: &[&[T]]) -> Vec<T> {
     y
 }
 
-/// Of any bits, of a whole number of divisors and the numbers next to it, and of usual sizes.
+/// With arbitrary bits, with a whole number of divisors and the numbers next to it, and of usual sizes.
 macro_rules! check_rests {
     ($type:ty, $bits:ty) => {{
         let mut bits = Bits(0x9E37_79B9_7F4A_7C15);
@@ -95,7 +95,8 @@ fn units(got: f32, wanted: f64) -> f64 {
     (f64::from(got) - wanted).abs() / unit
 }
 
-/// The float32 functions that are made of our own exponential against LibTorch's in float64; gelu(x) = x erfc(-x / sqrt(2)) / 2.
+/// The float32 functions built on our own exponential against LibTorch's in float64; gelu(x) = x erfc(-x / sqrt(2)) /
+/// 2.
 #[test]
 fn exponentials_are_exact_to_a_few_units_in_the_last_place() {
     type Reference = fn(&Tensor) -> Tensor;
@@ -124,7 +125,7 @@ fn exponentials_are_exact_to_a_few_units_in_the_last_place() {
     }
 }
 
-/// As `sums.hpp` says: partial sums, halved until one is left, with as many of the last terms as fit at each step.
+/// As in `sums.hpp`: partial sums, halved until one is left, with as many of the last terms as fit at each step.
 fn sum_by_halves<T: Scalar + std::ops::AddAssign>(x: &[T]) -> T {
     let line = 64 / size_of::<T>();
     let partial = if x.len() < 4 * line { line } else { 4 * line };
@@ -147,7 +148,7 @@ fn sum_by_halves<T: Scalar + std::ops::AddAssign>(x: &[T]) -> T {
     sums[0]
 }
 
-/// Sums of more numbers than that are added up in float64.
+/// Sums of more numbers than that are computed in float64.
 fn sum_in_order<T: Scalar + std::ops::AddAssign>(x: &[T]) -> T {
     match x.len() {
         ..=4096 => sum_by_halves(x),
@@ -175,7 +176,7 @@ fn sums_are_taken_in_one_order() {
 
 const LENGTHS: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 65, 255, 256, 300];
 
-/// Softmax, or its logarithm, of one row in float64, and what its pullback gives.
+/// Softmax, or its logarithm, of one row in float64, and its pullback.
 fn softmax_of(logarithm: bool, x: &[f64], dy: &[f64]) -> [Vec<f64>; 2] {
     let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = x.iter().map(|x| (x - top).exp()).sum();
@@ -186,7 +187,7 @@ fn softmax_of(logarithm: bool, x: &[f64], dy: &[f64]) -> [Vec<f64>; 2] {
     [if logarithm { x.iter().map(|x| x - top - sum.ln()).collect() } else { part }, pulled]
 }
 
-/// Two matrices of rows that lie `side` numbers apart within a row; row `r` of a matrix begins at number r.
+/// Two matrices whose rows have elements `side` numbers apart; row `r` of a matrix begins at number r.
 fn check_softmax<T: Scalar>(logarithm: bool, columns: usize, side: usize, tolerance: f64) {
     let count = 2 * columns * side;
     let mut bits = Bits(count as u64);
@@ -229,7 +230,7 @@ fn softmax_is_that_of_the_definition_along_rows_and_down_columns() {
     }
 }
 
-/// Batch normalisation of one channel in float64: mean, deviation, value, and what its pullback gives x, w and b.
+/// Batch normalisation of one channel in float64: mean, deviation, value, and its pullback for x, w and b.
 struct Standardised {
     moments: [f64; 2],
     value: Vec<f64>,
@@ -249,7 +250,7 @@ fn standardised(x: &[f64], [w, b]: [f64; 2], eps: f64, dy: &[f64]) -> Standardis
     Standardised { moments: [mean, variance.sqrt()], value, dx, sums }
 }
 
-/// Where element `side` of a channel of row `row` lies; see `Channels`.
+/// The place of element `side` of a channel in row `row`; see `Channels`.
 fn place(all: &Channels, row: usize, channel: usize, side: usize) -> usize {
     channel / all.width * all.panel() + (row * all.width + channel % all.width) * all.side + side
 }
@@ -373,7 +374,7 @@ fn views_are_read_where_they_lie() {
     }
 }
 
-/// Numbers many of which are equal, 0 and -0 among them, or NaN.
+/// Numbers many of which are equal, including 0 and -0, or NaN.
 fn with_equals(bits: &mut Bits, count: usize, different: u64) -> Vec<f32> {
     let number = |bits: &mut Bits| match bits.next() % (different + 2) {
         0 if different > 3 => f32::NAN,
@@ -383,7 +384,7 @@ fn with_equals(bits: &mut Bits, count: usize, different: u64) -> Vec<f32> {
     (0..count).map(|_| number(bits)).collect()
 }
 
-/// Places as LibTorch has them, also of equals, for rows of every kind of memory.
+/// Places as in LibTorch, also for equal elements, for rows of every kind of memory.
 #[test]
 fn rows_are_in_the_order_of_libtorch() {
     let mut bits = Bits(0x2545_F491_4F6C_DD1D);

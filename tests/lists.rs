@@ -1,4 +1,4 @@
-//! The lists of operators stand in three languages: they have to agree on names and numbers.
+//! The lists of operators exist in three languages: they must agree on names and numbers.
 
 #[path = "lists/architecture.rs"]
 mod architecture;
@@ -93,7 +93,7 @@ fn scalar_functions_are_listed_alike() {
     }
 }
 
-/// What Python knows to take long hears Ctrl-C in C++: it runs in a LongCall.
+/// Functions that Python treats as long calls notice Ctrl-C in C++: they run in a LongCall.
 #[test]
 fn long_calls_hear_ctrl_c() {
     const CALLS: &str = include_str!("../cpp/src/python/calls.py");
@@ -154,7 +154,7 @@ fn classes_of_the_dictionary_have_streamers() {
     assert_eq!(of(DICTIONARY, "#pragma link C++ class ", "-;"), streamers);
 }
 
-/// PyROOT's additions share one namespace: the later of two definitions of a name would replace the other one.
+/// PyROOT's additions share one namespace: the later of two definitions of a name would replace the other.
 #[test]
 fn names_of_the_python_additions_are_their_own() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpp/src/python");
@@ -169,7 +169,7 @@ fn names_of_the_python_additions_are_their_own() {
     assert!(twice.is_empty(), "{twice:?}");
 }
 
-/// The name that a line of Python defines for a whole file.
+/// The name that a line of Python defines at module level.
 fn defined(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix("def ").or_else(|| line.strip_prefix("class ")) {
         return rest.split(['(', ':']).next();

@@ -1,4 +1,4 @@
-//! Losses that a user wrote in C++, differentiated by Clad. Where there is no clang with Clad, each test says so.
+//! Losses that a user wrote in C++, differentiated by Clad. Without a clang with Clad, each test says so.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn compile(source: &str, columns: usize) -> Result<RowLoss, String> {
     RowLoss::compile(source, columns, LIMIT).map_err(|error| error.to_string())
 }
 
-/// `None`, and a word about it, where there is no Clad.
+/// `None`, and a message, if there is no Clad.
 fn compiled(what: &str, source: &str, columns: usize) -> Option<RowLoss> {
     match compile(source, columns) {
         Err(error) if error.contains("no clang++") => not_tested(&format!("{what}: {error}")),
@@ -57,7 +57,7 @@ fn parameters(graph: &Graph) -> Vec<f64> {
     (0..graph.parameters()).map(|i| (i as f64 * 1.37).cos() * 0.7).collect()
 }
 
-/// Beyond one tile and one block.
+/// More than one tile and one block.
 const ROWS: usize = 300;
 
 #[test]
@@ -128,7 +128,7 @@ fn a_fit_makes_it_small() {
     let high = outputs.iter().filter(|&&output| output > 0.0).count();
     let signal = data.labels().unwrap().iter().filter(|&&label| label > 0.5).count();
     assert!(high > signal, "{high} {signal}");
-    // The file says whose loss it was, and the outputs stay values.
+    // The file names the loss, and the outputs stay values.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.ct");
     model.save(&path).unwrap();
@@ -171,7 +171,7 @@ fn what_cannot_be_used_is_refused() {
     }
 }
 
-/// Rust cannot let an exception of C++ pass: it has to end as an error, in the threads of a step too.
+/// Rust cannot let a C++ exception pass: it must end as an error, also in the threads of a step.
 #[test]
 fn what_a_loss_throws_is_an_error() {
     let throwing = "

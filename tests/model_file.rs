@@ -1,4 +1,4 @@
-//! The model file: whole round trips; damaged, foreign and absurd files refused; what stands at the path respected.
+//! The model file: whole round trips; damaged, foreign and absurd files are refused; what is at the path is respected.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -48,7 +48,7 @@ fn a_model_comes_back_as_it_was() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
 }
 
-/// `Print()` shows what users type, and nothing empty.
+/// `Print()` shows the names that users type, and nothing empty.
 #[test]
 fn options_are_described_as_users_write_them() {
     const HEADER: &str = include_str!("../cpp/include/CladTorch/FitOptions.hxx");
@@ -89,7 +89,7 @@ fn a_regression_comes_back_with_its_scale_and_options() {
     }
 }
 
-/// As the first version wrote it, byte by byte: such files lie on people's disks.
+/// As the first version wrote it, byte by byte: such files exist on users' disks.
 #[test]
 fn a_file_of_the_first_version_is_read_for_ever() {
     let folder = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn saved() -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-/// Loads a model from `bytes`; else what is said about them.
+/// Loads a model from `bytes`; otherwise returns the message.
 fn load(path: &Path, bytes: &[u8]) -> Result<Model, String> {
     fs::write(path, bytes).unwrap();
     Model::load(path, None).map_err(|error| error.to_string())
@@ -193,7 +193,7 @@ fn a_file_that_is_not_as_it_was_saved_is_refused() {
     assert_eq!(logits(&load(&path, &whole).unwrap()), logits(&trained()));
 }
 
-/// Damage of every kind, of which `CLADTORCH_DAMAGES` asks for another number: refused, or the same predictions.
+/// Damage of every kind, as many cases as `CLADTORCH_DAMAGES` says: refused, or the same predictions.
 #[test]
 fn a_damaged_file_is_refused_or_predicts_the_same() {
     let folder = tempfile::tempdir().unwrap();
@@ -209,7 +209,7 @@ fn a_damaged_file_is_refused_or_predicts_the_same() {
     say(&format!("{refused} of {cases} damaged model files refused, the others as they were saved"));
 }
 
-/// The same damage by one who knows the checksum: no crash, no run for memory, and what is accepted can be used.
+/// The same damage with a valid checksum: no crash, no excessive memory, and accepted files can be used.
 #[test]
 fn a_forged_file_is_refused_or_can_be_used() {
     let folder = tempfile::tempdir().unwrap();
@@ -233,7 +233,7 @@ fn foreign_files_and_absurd_contents_are_refused_with_a_reason() {
     let path = folder.path().join("model.ct");
     let whole = saved();
     let replaced = |from: &str, to: &str| forged::replaced(&whole, from, to);
-    // Numbers behind the header, of which the last two tensors are the scaler's.
+    // Numbers after the header, the last two tensors of which are the scaler's.
     let with_number = |from_end: usize, number: f32| {
         let mut bytes = whole.clone();
         let at = bytes.len() - 4 * from_end;
@@ -278,7 +278,7 @@ fn foreign_files_and_absurd_contents_are_refused_with_a_reason() {
     }
 }
 
-/// Names and options of a file are shown on one line, whatever is in them.
+/// Names and options of a file are shown on one line, whatever they contain.
 #[test]
 fn what_a_file_says_does_not_reach_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
@@ -338,8 +338,8 @@ fn a_failed_save_leaves_the_old_file() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// What a process that [`start`] starts does: "hold" an unfinished file until it is killed, or "save" a model again and
-/// again.
+/// The work of a process that [`start`] starts: "hold" an unfinished file until it is killed, or "save" a model
+/// repeatedly.
 #[test]
 fn another_process() {
     let (Ok(task), Ok(path)) = (std::env::var("CLADTORCH_TEST_TASK"), std::env::var("CLADTORCH_TEST_PATH")) else {
@@ -357,7 +357,7 @@ fn another_process() {
     std::thread::sleep(std::time::Duration::from_secs(120));
 }
 
-/// Starts another process and waits until it says `word`.
+/// Starts another process and waits until it prints `word`.
 fn start(task: &str, path: &Path, word: &str) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "another_process", "--nocapture"]).stdout(Stdio::piped());

@@ -1,5 +1,5 @@
-//! The model file of networks of operators: any network comes back as it was, and goes on in a fit as if it had never been
-//! saved; damaged and forged files are refused or can be used.
+//! The model file of networks of operators: any network comes back unchanged, and continues in a fit as if it had never
+//! been saved; damaged and forged files are refused or can be used.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ use support::graph::recorder::Recorder;
 use support::say::say;
 use tch::{Device, Kind, Tensor};
 
-/// A model whose tensors have names, but for the last one.
+/// A model whose tensors have names, except the last one.
 fn model_of(module: Module, parameters: &[f32], state: &[f32]) -> Model {
     let count = module.captured().len();
     let name = |index: usize| if index + 1 < count { format!("part.{index}.weight") } else { String::new() };
@@ -39,7 +39,7 @@ fn floats(values: &[f64]) -> Vec<f32> {
     values.iter().map(|&value| value as f32).collect()
 }
 
-/// A network with captured tensors of every type that do not train: an index, a mask, numbers that are infinite, and a
+/// A network with captured tensors of every type that do not train: an index, a mask, infinite numbers, and a
 /// transposed matrix.
 fn with_fixed_tensors() -> Model {
     let cpu = |kind| (kind, Device::Cpu);
@@ -83,7 +83,7 @@ fn with_fixed_tensors() -> Model {
             _ => [0.0f32, 1.0, 2.0, 3.0].iter().flat_map(|value| value.to_le_bytes()).collect(),
         };
         assert_eq!(raw.len(), bytes);
-        raw.resize(bytes.next_multiple_of(8), 0xff); // what lies behind is nobody's
+        raw.resize(bytes.next_multiple_of(8), 0xff); // bytes after it belong to nothing
         raw.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     };
     let is_parameter: Vec<bool> = (0..6).map(|index| index < 2).collect();
@@ -114,7 +114,7 @@ fn events(model: &Model, rows: usize) -> Dataset {
     data
 }
 
-/// For one thread events are computed by the thread that asks, for more by others: the bits are the same.
+/// With one thread the calling thread computes the events, with more threads others do: the bits are the same.
 #[test]
 fn predictions_are_the_same_whoever_computes_them() {
     for (name, model) in models() {
@@ -138,7 +138,7 @@ fn fitted(model: &mut Model, data: &Dataset, spec: &Options) {
     trainer.finish(model).unwrap();
 }
 
-/// Bits of all that a model predicts and has.
+/// Bits of all predictions and contents of a model.
 fn bits(model: &Model, data: &Dataset) -> Vec<u32> {
     let mut logits = vec![0.0; data.rows() * model.outputs()];
     model.predict(data, true, 2, &mut logits).unwrap();
@@ -175,7 +175,7 @@ fn every_network_comes_back_and_trains_on_as_if_it_had_never_been_saved() {
     }
 }
 
-/// Any reader of safetensors finds the parameters, by the module's names.
+/// Any safetensors reader finds the parameters, by the module's names.
 #[test]
 fn other_programs_find_the_parameters_by_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ fn saved() -> Vec<Vec<u8>> {
     models().into_iter().map(bytes).collect()
 }
 
-/// Loads a model from `bytes`; else what is said about them, which names the file and steers no terminal.
+/// Loads a model from `bytes`; otherwise returns the message, which names the file and has no terminal controls.
 fn load(path: &Path, bytes: &[u8]) -> Result<Model, String> {
     fs::write(path, bytes).unwrap();
     Model::load(path, None).map_err(|error| {
@@ -223,7 +223,7 @@ fn load(path: &Path, bytes: &[u8]) -> Result<Model, String> {
     })
 }
 
-/// What is accepted predicts, trains and is saved again.
+/// An accepted model predicts, trains and is saved again.
 fn use_it(model: &Model, folder: &Path) {
     let again = folder.join("again.ct");
     assert!(!model.describe().chars().any(|each| each.is_control() && each != '\n'), "{}", model.describe());
@@ -254,7 +254,7 @@ fn a_damaged_file_is_refused() {
     assert!(cases - refused >= sound.len());
 }
 
-/// The same by one who knows the checksum.
+/// The same with a valid checksum.
 #[test]
 fn a_file_with_changed_bytes_and_the_right_checksum_is_refused_or_can_be_used() {
     let folder = tempfile::tempdir().unwrap();

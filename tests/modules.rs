@@ -14,7 +14,7 @@ use support::numeric::{central_difference, compare};
 use support::say::say;
 use tch::{Kind, Tensor};
 
-/// Of losses that have one.
+/// For losses that have one.
 const PARAMETER: f64 = 0.3;
 const LOSSES: [(Loss, f64); 3] = [(Loss::SoftmaxCrossEntropy, 0.0), (Loss::MeanSquaredError, 1.0), (Loss::Huber, 1.0)];
 
@@ -84,7 +84,7 @@ fn every_network_agrees_with_libtorch_autograd() {
     }
 }
 
-/// Batch normalisation is what brings events together in training: its batches are not cut into tiles.
+/// Batch normalisation combines events in training: its batches are not cut into tiles.
 #[test]
 fn the_events_of_a_network_are_apart_in_training_unless_it_normalises_batches() {
     for case in CASES {
@@ -107,7 +107,7 @@ fn every_network_agrees_with_central_differences() {
 fn a_planted_error_is_caught() {
     for case in CASES.iter().filter(|case| !case.draws) {
         let (_, theirs) = autograd_gradient(case, &case.start(), Loss::MeanSquaredError, 33);
-        // One of the rows left out, another loss, and each parameter's gradient taken for the next one's.
+        // One row left out, another loss, and each parameter's gradient swapped with the next one's.
         let (_, fewer) = gradient(case, &case.start(), Loss::MeanSquaredError, 32, 1);
         let (_, other) = gradient(case, &case.start(), Loss::Huber, 33, 1);
         let mut shifted = theirs.clone();
@@ -170,7 +170,7 @@ fn running_statistics_are_those_of_libtorch() {
     assert_ne!(ours, case.state());
 }
 
-/// Batches of 8: the last one has fewer events, a single one too, which batch normalisation does not take alone.
+/// Batches of 8: the last one has fewer events, or a single one, which batch normalisation does not accept alone.
 #[test]
 fn every_event_counts_whatever_the_last_batch() {
     for case in CASES {

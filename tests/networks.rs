@@ -1,4 +1,4 @@
-//! Graphs that people use: value and all gradients against LibTorch in float64 and float32.
+//! Common graphs: value and all gradients against LibTorch in float64 and float32.
 
 use cladtorch::gradient::{CompiledGraph, Wanted};
 use cladtorch::graph::{AnyBatch, ObservedArgument};
@@ -18,7 +18,7 @@ fn networks_have_libtorchs_values_and_gradients() {
     }
 }
 
-/// What is derived for other numbers of rows is what an observation with them would have been, and runs like it.
+/// A graph derived for another number of rows equals an observation with that number, and runs like it.
 #[test]
 fn one_observation_serves_every_number_of_rows() {
     for &(name, graph) in GRAPHS {
@@ -107,7 +107,7 @@ fn blocks_of_rows_give_the_same_bits_for_any_number_of_threads() {
     assert_eq!(cut, GRAPHS.len(), "graphs whose rows were found");
 }
 
-/// A weight matrix and a bias that are as long as the batch are no rows of it.
+/// A weight matrix and a bias that are as long as the batch are not treated as rows of it.
 #[test]
 fn a_batch_as_long_as_a_layer_is_wide_is_cut_too() {
     let shapes: [&[i64]; 3] = [&[6, 6], &[6, 6], &[6]];
@@ -128,7 +128,7 @@ fn one_operator(inputs: &[Tensor], op: &str, arguments: &[A], run: impl Fn(&[Ten
     recorder
 }
 
-/// Rows with gaps between them, of which a block of one row has none: there is nothing to compute in it.
+/// Rows with gaps between them, which are missing in a block of one row: there is nothing to compute in it.
 #[test]
 fn rows_with_gaps_are_cut() {
     let x = Tensor::rand([4, 7], (Kind::Double, Device::Cpu)).slice(1, 0, 6, 1);
@@ -180,7 +180,7 @@ fn adjoints_that_are_not_given_are_zero_in_blocks() {
     }
 }
 
-/// What the compiled graph says of itself names what runs.
+/// The compiled graph's description names what runs.
 #[test]
 fn a_graph_describes_itself() {
     let compiled = GRAPHS[1].1(4, Kind::Float).compile().unwrap();

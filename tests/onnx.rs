@@ -1,5 +1,5 @@
-//! ONNX files: their structure, read by a reader of protocol buffers of the test's own; what ONNX's checker says, and what
-//! onnxruntime computes, where Python has both; operators without a counterpart refused by name.
+//! ONNX files: their structure, read by the test's own reader of protocol buffers; the verdict of ONNX's checker, and
+//! the results of onnxruntime, if Python has both; operators without a counterpart are refused by name.
 
 use std::collections::HashSet;
 use std::fs;
@@ -64,7 +64,7 @@ fn integers(bytes: &[u8], number: u64) -> Vec<u64> {
     fields(bytes).into_iter().filter_map(of).collect()
 }
 
-/// Operators of opset 17 that may be there.
+/// Operators of opset 17 that may occur.
 const KNOWN: &[&str] = &[
     "Abs",
     "Acos",
@@ -126,7 +126,7 @@ const KNOWN: &[&str] = &[
     "Where",
 ];
 
-/// What is exported as, or why not.
+/// The operators of an exported model, or why it is not exported.
 fn exported(model: &Model) -> Result<Vec<u8>, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.onnx");
@@ -210,7 +210,7 @@ fn what_onnx_cannot_say_is_refused_by_name() {
     assert!(error.contains("/dev/null"), "{error}");
 }
 
-/// Whether Python can import what checks and runs ONNX files; else its last words.
+/// Whether Python can import the packages that check and run ONNX files; otherwise its last words.
 fn runtime() -> Result<(), String> {
     let output = Command::new("python3").args(["-c", "import numpy, onnx, onnxruntime"]).output();
     let output = output.map_err(|error| format!("python3: {error}"))?;

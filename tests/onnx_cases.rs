@@ -1,5 +1,5 @@
-//! ONNX's own cases of operators, where Python has the package `onnx`: what a case of a supported operator gives is ONNX's
-//! value, and everything else is refused by name. The counts are printed.
+//! ONNX's own cases of operators, if Python has the package `onnx`: the result of a supported operator is ONNX's value,
+//! and everything else is refused by name. The counts are printed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,15 +29,15 @@ struct Case {
     rtol: f64,
     atol: f64,
     model: [usize; 2],
-    /// None: no tensor of numbers.
+    /// None: not a tensor of numbers.
     inputs: Vec<Option<Stored>>,
     outputs: Vec<Option<Stored>>,
 }
 
-/// Cases that have to pass.
+/// Cases that must pass.
 const LEAST: usize = 800;
 
-/// What half precision loses where every step is rounded to it: everything is computed in float32 here.
+/// The error of half precision if every step is rounded to it: everything is computed in float32 here.
 fn precision(element: i64) -> f64 {
     match element {
         10 => 2f64.powi(-9),
@@ -77,7 +77,7 @@ fn tensor(known: &Known, dtype: DType) -> Tensor {
     tensor.to_kind(kind).reshape(shape).contiguous()
 }
 
-/// What the recorded operators compute.
+/// The results of the recorded operators.
 fn run(recorded: &Recorded, passed: &[Tensor], dtype: DType) -> Result<Vec<Known>, String> {
     let captured = recorded.captured.iter().map(|capture| {
         let known =
@@ -122,7 +122,7 @@ fn run(recorded: &Recorded, passed: &[Tensor], dtype: DType) -> Result<Vec<Known
     Ok(recorded.outputs.iter().map(value).collect())
 }
 
-/// Why the case is refused; `Ok` with what is wrong with its values, or nothing.
+/// Why the case is refused; `Ok` with the fault of its values, or nothing.
 fn attempt(case: &Case, data: &[u8]) -> Result<Option<String>, String> {
     let bytes = &data[case.model[0]..][..case.model[1]];
     let file = File::of(bytes, None).map_err(|error| error.to_string())?;
@@ -137,7 +137,7 @@ fn attempt(case: &Case, data: &[u8]) -> Result<Option<String>, String> {
         given.push((
             stored.name.as_str(),
             match element {
-                // Numbers without dimensions are parameters of operators, which a file has as constants.
+                // Numbers without dimensions are parameters of operators, which are constants in a file.
                 _ if known.shape.is_empty() => Given::Known(known),
                 Element::Bool => {
                     passed.push(tensor(&known, DType::Bool));

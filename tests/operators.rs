@@ -12,7 +12,7 @@ use support::numeric::{central_difference, compare};
 use support::variants;
 use tch::{Device, Kind, Tensor};
 
-/// How the memory of an input lies.
+/// Layout of an input's memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Layout {
     Dense,
@@ -69,7 +69,7 @@ fn check_differences(
     Ok(())
 }
 
-/// Operators whose rows have to be found, in one of their cases at least: one for each way to keep rows apart.
+/// Operators whose rows must be found, in at least one of their cases: one for each way to keep rows apart.
 const CUT: &str = "add sum mean amax softmax layer_norm linear bmm matmul embedding gather index_select cat where \
 masked_fill conv1d max_pool1d cross_entropy_loss nll_loss_nd";
 
@@ -142,7 +142,8 @@ fn every_operator_on_the_list_has_a_case() {
     assert!(missing.is_empty(), "no case for {missing:?}");
 }
 
-/// Strain of gravitational waves is of 1e-21; squares of such numbers, and of ones as large, are none of float32.
+/// Strain of gravitational waves is of the order of 1e-21; float32 cannot hold squares of such numbers, nor of equally
+/// large ones.
 #[test]
 fn operators_hold_at_any_scale() {
     let mut failures = Vec::new();
@@ -168,7 +169,7 @@ fn operators_hold_at_any_scale() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// With its floating-point results times a number.
+/// With its floating-point results multiplied by a number.
 fn multiplied(mut recorder: Recorder, factor: f64) -> Recorder {
     if factor == 1.0 {
         return recorder;
@@ -184,8 +185,9 @@ fn multiplied(mut recorder: Recorder, factor: f64) -> Recorder {
     recorder
 }
 
-/// Against LibTorch's results in float64, relative to the greatest number of each. Where LibTorch's own, of the recorder's
-/// type, are further off, so may ours be; where they are infinite or NaN, nothing is asked, and no digits of denormal numbers.
+/// Against LibTorch's results in float64, relative to the greatest number of each. If LibTorch's own results, of the
+/// recorder's type, are further off, ours may be, too; where they are infinite or NaN, nothing is required, and no
+/// digits of denormal numbers.
 fn check_scaled(recorder: &Recorder, exact: &[Tensor], factor: f64) -> Result<(), String> {
     let compiled = recorder.compile()?;
     let got = recorder.actual(&compiled)?;
@@ -228,7 +230,7 @@ fn empty_tensors_and_single_elements_pass() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Some columns of a batch without rows: a view that begins behind its memory.
+/// Some columns of a batch without rows: a view that begins beyond its memory.
 #[test]
 fn parts_of_the_columns_of_no_rows_pass() {
     let [w, b] = [vec![3, 4], vec![3]].map(|shape: Vec<i64>| Tensor::ones(&shape[..], (Kind::Double, Device::Cpu)));
@@ -264,7 +266,7 @@ fn parts_of_the_columns_of_no_rows_pass() {
     }
 }
 
-/// Far below zero gelu is nearly nothing, but not nothing: relative to erfc of LibTorch in float64.
+/// Far below zero gelu is tiny but not zero: relative to erfc of LibTorch in float64.
 #[test]
 fn gelu_keeps_its_digits_where_it_is_small() {
     for (kind, tolerance) in [(Kind::Float, 2e-5), (Kind::Double, 1e-12)] {

@@ -1,6 +1,6 @@
-//! Random networks of linear layers and element-wise functions, whose values stay packed from layer to layer, trained by the
-//! engine: loss and gradient against LibTorch autograd, whatever is used twice, left out or combined. In some of them an event is
-//! several particles, each with a row of its own until they are summed.
+//! Random networks of linear layers and element-wise functions, whose values stay packed from layer to layer, trained
+//! by the engine: loss and gradient against LibTorch autograd, whatever is used twice, left out or combined. In some of
+//! them an event is several particles, each with its own row until they are summed.
 
 #[allow(dead_code)] // Differences are not needed here.
 use std::sync::Arc;
@@ -25,22 +25,22 @@ const WIDTHS: [i64; 9] = [1, 2, 7, 8, 15, 16, 17, 32, 40];
 /// One operator; values are numbered from the events (0) on.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Of a value, with a weight and a bias of its own, or without a bias.
+    /// A linear layer on a value, with its own weight and bias, or without a bias.
     Linear { of: usize, outputs: i64, bias: bool },
-    /// With the parameters of an earlier step, which has the same widths.
+    /// A linear layer with the parameters of an earlier step, which has the same widths.
     Again { of: usize, step: usize },
-    /// By its name.
+    /// A function by its name.
     Unary { of: usize, name: &'static str },
     /// Sum, difference or product of two values of one width.
     Pair { of: [usize; 2], name: &'static str },
-    /// Over the particles of a value.
+    /// A sum over the particles of a value.
     Sum { of: usize },
 }
 
 struct Network {
-    /// Of an event; of one, there is no dimension of particles.
+    /// Particles of an event; with one, there is no dimension of particles.
     particles: i64,
-    /// Of a particle.
+    /// Features of a particle.
     features: i64,
     steps: Vec<Step>,
 }
@@ -54,7 +54,7 @@ impl Network {
         for _ in 0..random.random_range(2..9) {
             let (widths, summed) = (network.widths(), network.summed());
             let last = widths.len() - 1;
-            // Mostly the newest value, so that there are chains.
+            // Usually the newest value, so that there are chains.
             let of = if random.random_range(0..4) == 0 { random.random_range(0..=last) } else { last };
             let outputs = WIDTHS[random.random_range(0..WIDTHS.len())];
             let step = match random.random_range(0..11) {
@@ -100,7 +100,7 @@ impl Network {
         widths
     }
 
-    /// Of each value whether it has a row for an event, not for a particle.
+    /// For each value, whether it has a row per event, not per particle.
     fn summed(&self) -> Vec<bool> {
         let mut summed = vec![self.particles == 1];
         for step in &self.steps {
@@ -305,7 +305,7 @@ fn sets(width: i64, outputs: i64) -> Vec<Step> {
     each.into_iter().chain([linear(5, width), relu(6), linear(7, outputs)]).collect()
 }
 
-/// What makes the parameters of a layer unfit to be packed leaves them as they are.
+/// Parameters of a layer that cannot be packed stay unchanged.
 #[test]
 fn layers_are_packed_where_their_parameters_are_theirs_alone() {
     let relu = |of| Step::Unary { of, name: "relu" };
@@ -331,7 +331,7 @@ fn layers_are_packed_where_their_parameters_are_theirs_alone() {
     }
 }
 
-/// Where its columns fill whole panels, a sum over particles reads the panels, and its adjoint is written there.
+/// If its columns fill whole panels, a sum over particles reads the panels, and its adjoint is written there.
 #[test]
 fn sums_of_whole_panels_need_no_copy() {
     for (width, copies) in [(64, 0), (40, 1)] {

@@ -1,10 +1,10 @@
-//! What is typed at the prompt of root.exe: first lines, mistakes, and values that nobody keeps.
+//! Input at the prompt of root.exe: first lines, mistakes, and values that are not kept.
 
 use support::session::{Outcome, Session, plugin};
 
 const ALIVE: &str = "STILL ALIVE 5";
 
-/// Types `lines` at a fresh prompt that finds the headers and the plugin; the session must live to the end.
+/// Types `lines` at a fresh prompt that finds the headers and the plugin; the session must survive to the end.
 fn typed(lines: &str) -> Outcome {
     let lines = format!("{lines}\nprintf(\"STILL ALIVE %d\\n\", int(CladTorch::Mlp({{2, 4, 1}}).Inputs()) + 3);\n.q\n");
     let session = Session::root(&[]).with("ROOT_INCLUDE_PATH", &plugin().join("../include")).typing(&lines);
@@ -16,7 +16,7 @@ fn typed(lines: &str) -> Outcome {
 const NO_NUMBERS: [&str; 6] = ["int", "unsigned int", "unsigned long", "char", "bool", "long double"];
 const NO_VIEW: &str = "hold float, double, std::int64_t or Long64_t";
 
-/// A symbol that is missing would end all that the session can do.
+/// A missing symbol would make the session useless.
 #[test]
 fn numbers_of_other_types_are_refused_by_the_compiler() {
     for (first, of) in [("Jagged", "::Read({\"t\", \"nowhere.root\"}, \"x\").Rows()"), ("View", "().Size()")] {
@@ -41,8 +41,8 @@ fn numbers_of_other_types_are_refused_in_python() {
     }
 }
 
-/// Expressions that throw where they should return an object. Cling keeps the value of an expression without a name, and
-/// takes memory for one that was written to before the exception.
+/// Expressions that throw where they should return an object. Cling keeps the value of an expression without a name,
+/// and takes memory for a value that was written to before the exception.
 const THROWING: &[&str] = &[
     "CladTorch::Mlp({0})",
     "CladTorch::Mlp({2, 4, 1}, \"no function\")",
@@ -73,7 +73,7 @@ fn values_that_were_never_made() {
         CladTorch::Dataset none({\"x\"}); CladTorch::Mlp model({1, 1});\n"
         .to_owned();
     for expression in THROWING {
-        // After a value of the class, whose memory the next one gets; then in that of another.
+        // After a value of the class, whose memory the next one reuses; then in that of another.
         lines += &format!("CladTorch::Compile(product, {{x, w}});\n{expression};\n{expression};\n");
     }
     let outcome = typed(&lines).hides(&["error: "]);

@@ -1,4 +1,5 @@
-//! What needs Python packages beyond ROOT's, those of `python_tools.txt`: notebooks in kernels of Jupyter, and type checkers.
+//! Tests that need Python packages beyond ROOT's, those of `python_tools.txt`: notebooks in Jupyter kernels, and type
+//! checkers.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,13 +8,13 @@ use support::checkout::source;
 use support::say::not_tested;
 use support::session::{Outcome, Session, script};
 
-/// The folder of the packages; what is missing there is looked for among those of Python itself.
+/// The folder of the packages; missing ones are looked for among those of Python itself.
 fn packages() -> String {
     let usual = || source().join(".deps/checks");
     env::var_os("CLADTORCH_CHECKS").map_or_else(usual, PathBuf::from).display().to_string()
 }
 
-/// Runs a script of `tests/root` that says so where it leaves something out.
+/// Runs a script of `tests/root` that reports what it leaves out.
 fn run(name: &str, says: &str) -> Outcome {
     let outcome = Session::python(&[&script(name), &packages()]).run().passed();
     outcome.text.lines().filter_map(|line| line.split_once("left out: ")).for_each(|(_, what)| not_tested(what));
@@ -38,7 +39,7 @@ fn notebooks_show_what_cells_print_and_draw() {
     notebook.says(&figures);
 }
 
-/// The stub is right for what the macros and the documentation do, and finds planted mistakes.
+/// The stub is right for the code of the macros and the documentation, and finds planted mistakes.
 #[test]
 fn types_fit_the_macros_and_the_documentation() {
     run("python_types.py", "types were checked");

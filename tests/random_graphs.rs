@@ -1,5 +1,5 @@
-//! Random graphs of up to 20 operators against LibTorch, in float64 and float32. A failing one is reduced before it is
-//! printed: operators that the failure does not need are taken out.
+//! Random graphs of up to 20 operators against LibTorch, in float64 and float32. A failing graph is reduced before it
+//! is printed: operators that the failure does not need are removed.
 
 use cladtorch::gradient::Wanted;
 use cladtorch::gradient::cuda::CudaProgram;
@@ -12,12 +12,12 @@ use support::say;
 use tch::{Device, Kind, Tensor};
 
 const GRAPHS: u64 = 500;
-/// Graphs in one function of `jit`: compiling takes seconds whatever is in it.
+/// Graphs per function of `jit`: compiling takes seconds whatever it contains.
 const TOGETHER: u64 = 25;
 const LONGEST: usize = 20;
 
-/// What a random graph is made of: numbers that choose operands and operators once the values before are known, so that any
-/// subset of the steps is a graph too.
+/// The plan of a random graph: numbers that choose operands and operators once the earlier values are known, so that
+/// any subset of the steps is a graph, too.
 type Plan = Vec<[u32; 4]>;
 
 fn plan(seed: u64) -> Plan {
@@ -29,7 +29,7 @@ fn plan(seed: u64) -> Plan {
 fn inputs(seed: u64, kind: Kind) -> Vec<Tensor> {
     let wave = |count: i64, phase: f64| {
         let angles = Tensor::arange(count, (Kind::Double, Device::Cpu)) * (1.3 + 0.1 * (seed % 7) as f64) + phase;
-        // What float32 can say too.
+        // Numbers that float32 can represent.
         (angles.sin() * 1.5).to_kind(Kind::Float).to_kind(kind)
     };
     vec![
@@ -41,7 +41,7 @@ fn inputs(seed: u64, kind: Kind) -> Vec<Tensor> {
     ]
 }
 
-/// Builds the graph of a plan; what does not fit is left out.
+/// Builds the graph of a plan; steps that do not fit are left out.
 fn build(plan: &Plan, seed: u64, kind: Kind) -> Recorder {
     build_all(&[(plan.clone(), seed)], kind)
 }
@@ -60,7 +60,7 @@ fn build_all(plans: &[(Plan, u64)], kind: Kind) -> Recorder {
         }
         first += own.len();
     }
-    // Everything that nothing else uses is a result.
+    // Everything without another use is a result.
     let used: Vec<u32> = recorder.graph.nodes.iter().flat_map(used_by).collect();
     let inputs = recorder.graph.inputs.len();
     let unused = (inputs..recorder.tensors.len()).filter(|&index| !used.contains(&(index as u32)));
@@ -76,7 +76,7 @@ fn used_by(node: &ObservedNode) -> impl Iterator<Item = u32> {
 /// One operator, chosen by `step` from those that fit its operands, which are among `known`.
 fn add(recorder: &mut Recorder, known: &[usize], [which, first, second, detail]: [u32; 4]) {
     let count = known.len() as u32;
-    // Rather the last values than the first: long chains.
+    // Later values are preferred, for long chains.
     let pick = |number: u32| known[(count - 1 - (number % count).min(number / 7 % count)) as usize];
     let (a, b) = (pick(first), pick(second));
     let (x, y) = (recorder.tensors[a].shallow_clone(), recorder.tensors[b].shallow_clone());
@@ -237,7 +237,7 @@ fn the_same_graphs_under_jit() {
     }
 }
 
-/// Some of them by the text of the back end `cuda`, compiled for the host.
+/// Some of them by the code of the back end `cuda`, compiled for the host.
 #[test]
 fn the_same_graphs_with_the_kernels_of_cuda() {
     const SOME: u64 = 100;
@@ -257,7 +257,7 @@ fn the_same_graphs_with_the_kernels_of_cuda() {
     }
 }
 
-/// What reduces a failure finds the operator that causes it.
+/// The reduction of a failure finds the operator that causes it.
 #[test]
 fn a_failing_graph_is_reduced_to_its_cause() {
     let is_bad = |plan: &Plan| build(plan, 3, Kind::Double).graph.nodes.iter().any(|node| node.op == "aten::abs");

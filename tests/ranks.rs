@@ -1,4 +1,4 @@
-//! One fit by several processes that MPI starts, with every implementation that is installed.
+//! One fit by several processes that MPI starts, with every installed implementation.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use support::launchers::{ALLOWANCES, launchers};
 use support::say::{is_complete, not_tested, say};
 use support::session::{Outcome, Session};
 
-/// Runs `test` with every launcher; says what was missed where there is none.
+/// Runs `test` with every launcher; reports what was left out if there is none.
 fn with_each(test: impl Fn(&Job)) {
     let launchers = launchers();
     if launchers.is_empty() {
@@ -23,8 +23,8 @@ fn with_each(test: impl Fn(&Job)) {
     launchers.iter().for_each(|launcher| test(&Job { launcher }));
 }
 
-/// Runs `test` with one of them, in turn, to save time: what it looks at does not depend on who sends the messages. With every
-/// launcher where everything is tested.
+/// Runs `test` with one of them, in turn, to save time: its subject does not depend on the sender of the messages. With
+/// every launcher if everything is tested.
 fn with_one(turn: usize, test: impl Fn(&Job)) {
     let launchers = launchers();
     if launchers.is_empty() || is_complete() {
@@ -33,12 +33,12 @@ fn with_one(turn: usize, test: impl Fn(&Job)) {
     test(&Job { launcher: &launchers[turn % launchers.len()] });
 }
 
-/// Numbers of processes: one to save time, or all where everything is tested.
+/// Numbers of processes: one to save time, or all if everything is tested.
 fn numbers_of_processes() -> &'static [usize] {
     if is_complete() { &[2, 3, 4] } else { &[3] }
 }
 
-/// `call` of `ranks.C`, which ACLiC compiles once.
+/// Runs `call` on the code of `ranks.C`, which ACLiC compiles once.
 fn macro_session(call: &str) -> Session {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     LIBRARY.get_or_init(|| Library::new("ranks", env!("CARGO_TARGET_TMPDIR"))).session(call)
@@ -49,7 +49,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// `call` of a macro by so many processes, in `folder`.
+    /// `call` of a macro by `processes` processes, in `folder`.
     fn run(&self, processes: usize, call: &str, folder: &Path) -> Outcome {
         let count = processes.to_string();
         let session = macro_session(call);
@@ -62,7 +62,7 @@ impl Job<'_> {
     }
 }
 
-/// What the ranks printed behind `label`, in any order.
+/// The texts that the ranks printed after `label`, in any order.
 fn said(outcome: &Outcome, label: &str) -> Vec<String> {
     let lines = outcome.text.lines().filter_map(|line| line.split_once(label));
     lines.map(|(_, rest)| rest.trim().to_owned()).collect()
@@ -140,7 +140,8 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
     });
 }
 
-/// Each rank reads its part of a stream: a step an epoch is that of one process, and shorter ones leave all ranks the same model.
+/// Each rank reads its part of a stream: with one step per epoch the fit is that of one process, and shorter parts
+/// leave all ranks the same model.
 #[test]
 fn a_stream_is_shared_by_the_ranks() {
     let folder = tempfile::tempdir().unwrap();
@@ -173,7 +174,7 @@ fn a_stream_is_shared_by_the_ranks() {
     });
 }
 
-/// Each rank holds a part of a dataset, and the fit is that of the whole one.
+/// Each rank has a part of a dataset, and the fit is that of the whole dataset.
 #[test]
 fn a_dataset_is_sharded() {
     let folder = tempfile::tempdir().unwrap();
@@ -209,7 +210,7 @@ fn a_dataset_is_sharded() {
         assert_eq!(begun.code, Some(0), "{}", begun.text);
         agrees(&run(2, "\"shards_resume\""), 2, &whole, 2e-4);
     });
-    // What has nothing to do with who sends the messages.
+    // Checks that do not depend on the sender of the messages.
     if let Some(launcher) = launchers().first() {
         for (case, message) in [
             ("shards_mixed", "the shardings of the events differ"),
@@ -229,7 +230,7 @@ fn a_dataset_is_sharded() {
     }
 }
 
-/// A callback that only rank 0 has ends the fit on all of them.
+/// A callback that only rank 0 has ends the fit on all ranks.
 #[test]
 fn one_rank_may_end_the_fit() {
     with_one(0, |job| {
@@ -242,7 +243,7 @@ fn one_rank_may_end_the_fit() {
     });
 }
 
-/// A process that is killed takes the others with it: the launcher sees to that.
+/// A killed process takes the others with it: the launcher ensures that.
 #[test]
 fn a_rank_that_is_killed_ends_the_job() {
     with_each(|job| {
@@ -253,7 +254,8 @@ fn a_rank_that_is_killed_ends_the_job() {
     });
 }
 
-/// Ends the process whose number a rank has written into `folder`, some time after the first checkpoint, unless all have ended.
+/// Ends the process whose number a rank has written into `folder`, some time after the first checkpoint, unless all
+/// have ended.
 fn kill_later(folder: &Path, rank: usize, after: Duration, has_ended: &AtomicBool) {
     while !folder.join("long.ckpt").exists() {
         if has_ended.load(Ordering::Relaxed) {
@@ -269,9 +271,9 @@ fn kill_later(folder: &Path, rank: usize, after: Duration, has_ended: &AtomicBoo
     );
 }
 
-/// Ranks that are killed at random: the job ends, its launcher says so (Open MPI's names the rank, MPICH's a process, which may be one
-/// that it ended itself thereupon), and another number of ranks goes on from the checkpoint to the same end. `CLADTORCH_RANK_KILLS` in the environment asks for
-/// another number than 3.
+/// Ranks that are killed at random: the job ends, its launcher reports it (Open MPI's names the rank; MPICH's names a
+/// process, which may be one that it ended itself as a result), and another number of ranks continues from the
+/// checkpoint to the same end. `CLADTORCH_RANK_KILLS` in the environment requests another number than 3.
 #[test]
 fn a_job_goes_on_after_any_rank_was_killed() {
     let kills: usize = env::var("CLADTORCH_RANK_KILLS").map_or(3, |text| text.parse().expect("a number"));

@@ -1,4 +1,4 @@
-//! The two readers of trees against one another, and the fast one against damaged files. ROOT writes the files, in a
+//! The two readers of trees against each other, and the fast one against damaged files. ROOT writes the files, in a
 //! session of its own.
 
 use std::fs;
@@ -31,7 +31,7 @@ fn both_readers_give_the_same_bits_and_so_does_uproot() {
     uproot_agrees(outcome.folder.path());
 }
 
-/// Every file that `readers.C` left in `folder`, and ROOT's own, where uproot is there.
+/// Every file that `readers.C` left in `folder`, and ROOT's own, if uproot is available.
 fn uproot_agrees(folder: &Path) {
     let modules = source().join(".deps/peers/site-packages");
     if !modules.join("uproot").is_dir() {
@@ -64,7 +64,7 @@ fn every_branch_by_every_route_is_read_as_written_or_refused() {
 #[test]
 fn odd_trees_are_read_right_or_refused_by_name() {
     let outcome = macro_of("odd_trees.C").passed().says(&["the label column 'n' is also a feature"]);
-    // The command reads what needs no ROOT, and says of an RNTuple that it is one.
+    // The command reads files without ROOT, and identifies an RNTuple as such.
     let command = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cladtorch"));
         let output = command.args(arguments).current_dir(outcome.folder.path()).output().unwrap();
@@ -100,7 +100,7 @@ struct Basket {
     record: Vec<u8>,
 }
 
-/// What `baskets.C` wrote, from `folder`.
+/// The baskets that `baskets.C` wrote, from `folder`.
 fn baskets(folder: &Path) -> Vec<Basket> {
     let list = fs::read_to_string(folder.join("baskets.txt")).unwrap();
     list.lines()
@@ -122,7 +122,7 @@ fn baskets(folder: &Path) -> Vec<Basket> {
         .collect()
 }
 
-/// Whether the numbers at `place` can be had: as they lie in the record, copied or decoded, they are the same.
+/// Whether the numbers at `place` can be read: in the record, copied or decoded, they are the same.
 fn bytes_agree(branch: &Branch, place: &BasketPiece, record: &[u8], scratch: &mut Scratch) -> bool {
     let length = (place.end - place.first) as usize;
     let (mut values, mut bytes) = (vec![0f32; length], vec![0; 4 * length]);
@@ -138,7 +138,7 @@ fn bytes_agree(branch: &Branch, place: &BasketPiece, record: &[u8], scratch: &mu
     copied.is_ok()
 }
 
-/// `CLADTORCH_DAMAGES` in the environment asks for another number of cases; a million takes some minutes.
+/// `CLADTORCH_DAMAGES` in the environment requests another number of cases; a million takes some minutes.
 #[test]
 fn damaged_baskets_are_refused_or_read_but_never_crash() {
     let outcome = macro_of("baskets.C").passed();
@@ -163,7 +163,7 @@ fn damaged_baskets_are_refused_or_read_but_never_crash() {
     assert!(plain > 0, "no basket of plain float32 was read");
 }
 
-/// The file of `baskets`, of which one branch is wanted.
+/// The file of `baskets`, with one requested branch.
 fn tree_file(path: &Path, baskets: &[&Basket]) -> cladtorch::Result<TreeFile> {
     let entries = baskets.last().unwrap().place.end;
     let mut file = TreeFile::new(path.to_str().unwrap(), entries)?;
@@ -230,7 +230,7 @@ fn a_file_that_is_changed_cut_or_removed_after_it_was_described_is_an_error() {
     for (change, word) in changes {
         fs::write(&path, &sound).unwrap();
         let file = tree_file(&path, &floats).unwrap();
-        // Times of files have a resolution of some milliseconds.
+        // File times have a resolution of some milliseconds.
         std::thread::sleep(Duration::from_millis(50));
         change();
         let mut data = dataset(1);

@@ -1,4 +1,5 @@
-//! README.md and the pages of `cpp/doc`: their snippets run, their links lead somewhere, the messages that they quote exist.
+//! README.md and the pages of `cpp/doc`: their snippets run, their links have targets, the messages that they quote
+//! exist.
 
 #[path = "readme/messages.rs"]
 mod messages;
@@ -11,7 +12,8 @@ use support::checkout::source;
 use support::pages::{Page, Snippet};
 use support::session::{Outcome, Session, plugin};
 
-/// Declares the pages, and a test for each that runs its snippets. Behind a page stands what its sessions have to print.
+/// Declares the pages, and a test for each that runs its snippets. A page is followed by the output that its sessions
+/// must print.
 macro_rules! pages {
     ($($name:ident: $path:literal => [$($said:literal),*];)*) => {
         const PAGES: &[&str] = &[$($path),*];
@@ -77,10 +79,11 @@ fn runs(path: &str, said: &[&str]) {
     assert_eq!(errors(&text), expected, "{path}: errors other than those that it shows:\n{text}");
 }
 
-/// Types the snippets of C++ at the prompt. One that defines a function at the start of a line is a macro of that name.
+/// Types the C++ snippets at the prompt. A snippet that defines a function at the start of a line is a macro of that
+/// name.
 fn in_cpp(page: &Page) -> Option<Outcome> {
     let (mut names, mut typed) = (Vec::new(), String::new());
-    // As `cargo xtask root` has it.
+    // As in `cargo xtask root`.
     let session = Session::root(&[]).with("ROOT_INCLUDE_PATH", &plugin().join("../include"));
     for Snippet { line, text, .. } in page.run_in("cpp") {
         typed += &match macro_name(text) {
@@ -111,7 +114,7 @@ fn in_python(page: &Page) -> Option<Outcome> {
     ran(page, session, &names)
 }
 
-/// What the session of the snippets `names` left, each of which has to say that it is done; `None` without any.
+/// The outcome of the session of the snippets `names`, each of which must report that it is done; `None` without any.
 fn ran(page: &Page, session: Session, names: &[String]) -> Option<Outcome> {
     if names.is_empty() {
         return None;
@@ -131,7 +134,7 @@ fn macro_name(text: &str) -> Option<&str> {
     names.next().map(|(name, _)| name)
 }
 
-/// README.md, and what lies in `cpp/doc`.
+/// README.md, and the files in `cpp/doc`.
 fn present() -> BTreeSet<String> {
     let folder = source().join("cpp/doc");
     let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -191,7 +194,7 @@ fn links_lead_somewhere() {
         let page = page(path);
         for target in page.links().iter().filter(|target| !target.starts_with("https://")) {
             let (file, part) = target.split_once('#').unwrap_or((target, ""));
-            // Doxygen 1.9.4 knows no other names of headings than its own.
+            // Doxygen 1.9.4 knows only its own names of headings.
             assert!(part.is_empty(), "{path}: {target}: link to the page, name the section in the text");
             let place: PathBuf = page.path.parent().unwrap_or(Path::new("")).join(file);
             assert!(place.exists(), "{path}: {target} leads nowhere");
@@ -215,7 +218,7 @@ fn sources_that_are_named_exist() {
     }
 }
 
-/// A message that was reworded is looked for in vain: reword it in the page too.
+/// A reworded message is not found: reword it in the page, too.
 #[test]
 fn quoted_messages_are_those_of_the_sources() {
     let index = page("cpp/doc/errors.md");

@@ -1,4 +1,4 @@
-//! Files that a server of its own serves to root.exe, where XRootD's is installed.
+//! Files that a local server serves to root.exe, if XRootD's is installed.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ struct Server {
 }
 
 impl Server {
-    /// Serves `folder`; `None` where there is no xrootd.
+    /// Serves `folder`; `None` if there is no xrootd.
     fn start(folder: &Path) -> Option<Server> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (own, settings) = (folder.join("server"), folder.join("server.cfg"));
@@ -63,7 +63,7 @@ fn a_server_that_is_killed_is_an_error() {
     };
     let write = format!(".L {}\nwrite_remote(\"events.root\");\n.q\n", script("network.C"));
     Session::root(&[]).typing(&write).within(folder.path()).run();
-    // Not 127.0.0.1: what a server on this very machine has ROOT would open without it.
+    // Not 127.0.0.1: ROOT would open files of a server on this machine without it.
     let url = format!("root://127.0.0.2:{}//events.root", server.port);
     let local = folder.path().join("events.root");
     let call = format!("{}(\"{url}\", \"{}\", {})", script("network.C"), local.display(), server.child.id());

@@ -1,5 +1,5 @@
-//! The plugin in root.exe and PyROOT. What is checked stands in the macros of `tests/root`; here each is run in a
-//! session of its own.
+//! The plugin in root.exe and PyROOT. The checks are in the macros of `tests/root`; each runs here in a session of its
+//! own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -85,8 +85,8 @@ fn load_in_python_with_threads_enabled() {
     loads(Session::python(&[&script("first_step.py"), "threads"]).run());
 }
 
-/// Enough for ROOT and too little for LibTorch. Nothing of the plugin runs yet: what the user sees is ROOT's, with the dynamic
-/// loader's reason, which the documentation explains.
+/// Enough for ROOT and too little for LibTorch. Nothing of the plugin runs yet: the user sees ROOT's message with the
+/// dynamic loader's reason, which the documentation explains.
 #[test]
 fn too_little_memory_for_libtorch_is_said() {
     let load = "std::cout << gSystem->Load(\"libcladtorch\") << std::endl;";
@@ -164,7 +164,7 @@ fn frozen_parameters_keep_their_bits() {
     macro_of("freeze.C").passed();
 }
 
-/// The macro and its twin, each with points of its own: one layer learns what the network did not know.
+/// The macro and its twin, each with its own points: one layer learns what the network did not know.
 #[test]
 fn a_pretrained_network_is_fine_tuned_in_cpp_and_in_python() {
     let file = |name: &str| source().join("root_macros").join(name).display().to_string();
@@ -424,7 +424,7 @@ fn interrupt_ends_a_compiler() {
     session.run_interrupted_at("compiling the loss with Clad").passed();
 }
 
-/// A session that neither ended in a signal nor said that it would, and printed nothing but the compiler's own errors.
+/// A session that neither ended in a signal nor announced that, and printed only the compiler's own errors.
 fn survived(outcome: &Outcome) {
     assert!(outcome.code.is_some(), "it ended with a signal:\n{}", outcome.text);
     for sign in ["segmentation violation", "AutoParse", "unresolved while linking", "Failed to materialize"] {
@@ -472,9 +472,9 @@ fn mistakes_in_macros_after_the_first_use() {
     survives_all("analysis.C", typos::IN_AN_ANALYSIS);
 }
 
-/// The session lives. LibTorch's own inline functions are not linked after that: those that a sound function of a faulty
-/// declaration used first (`Tensor f(Tensor x) { return x.relu(); } int g() { return nosuch; }`) are compiled and thrown away
-/// with it, and ROOT does not compile them again. The documentation says so.
+/// The session lives. LibTorch's own inline functions are not linked after that: those that a valid function of a
+/// faulty declaration used first (`Tensor f(Tensor x) { return x.relu(); } int g() { return nosuch; }`) are compiled
+/// and discarded with it, and ROOT does not compile them again. The documentation says so.
 #[test]
 fn a_mistake_in_a_macro_with_libtorch_before_the_first_use() {
     for mistake in &typos::WITH_LIBTORCH[..2] {
@@ -527,8 +527,8 @@ fn mistakes_in_compiled_code() {
     outcome.says(&["error:", "corrected PASSED"]);
 }
 
-/// gInterpreter.Declare and, as JupyROOT runs a cell, gInterpreter.ProcessLine with the text of a cell. LibTorch's inline
-/// functions have to be used once before: ROOT does not compile those that it met first in a faulty declaration.
+/// gInterpreter.Declare and, as JupyROOT runs a cell, gInterpreter.ProcessLine with the text of a cell. LibTorch's
+/// inline functions must have been used before: ROOT does not compile those that it met first in a faulty declaration.
 #[test]
 fn mistakes_in_python_and_in_notebook_cells() {
     for used_before in ["False", "True"] {
@@ -564,14 +564,14 @@ fn copies_and_pickles_in_python() {
     Session::python(&[&script("copies.py")]).run().passed();
 }
 
-/// Frames of pandas themselves are tried where the benchmark's peers are installed.
+/// Real pandas frames are tried if the benchmark's peers are installed.
 #[test]
 fn events_in_the_memory_of_python() {
     let peers = source().join(".deps/peers/site-packages").display().to_string();
     Session::python(&[&script("tables.py"), &peers]).run().passed().show("pandas");
 }
 
-/// With Dask where it is installed, in `.deps/dask` or the folder that `CLADTORCH_DASK` names.
+/// With Dask if it is installed, in `.deps/dask` or the folder that `CLADTORCH_DASK` names.
 #[test]
 fn frames_of_workers() {
     let folder = std::env::var_os("CLADTORCH_DASK").map_or_else(|| source().join(".deps/dask"), Into::into);

@@ -1,7 +1,8 @@
-//! The gravitational-wave macros of `root_macros/` and their PyROOT twins on small samples. `gw_classify`: the area under the ROC
-//! curve stays under the exact bound and over a floor, the twins agree, and planted errors are caught by the same checks.
-//! `gw_search`: filter and likelihood ratio reach what an independent program says, and no network beats it. `gw_parameters`: the Fisher matrix is the closed form, and errors are as wide as they say. `gw_real_noise`: GW150914 is found where it was
-//! published.
+//! The gravitational-wave macros of `root_macros/` and their PyROOT twins on small samples. `gw_classify`: the area
+//! under the ROC curve stays below the exact bound and above a floor, the twins agree, and the same checks catch
+//! planted errors. `gw_search`: filter and likelihood ratio reach the values of an independent program, and no network
+//! beats it. `gw_parameters`: the Fisher matrix equals the closed form, and errors have the stated width.
+//! `gw_real_noise`: GW150914 is found where it was published.
 
 use support::checkout::source;
 use support::say;
@@ -9,8 +10,8 @@ use support::session::{Outcome, Session, script};
 
 /// Windows to train on, a third of the macro's own number; two thirds as many to test on.
 const WINDOWS: u32 = 20_000;
-/// The least area that this little data has to give at SNR 2, 3, 4 and 6: about five standard errors below what it
-/// gives.
+/// The least area required from this little data at SNR 2, 3, 4 and 6: about five standard errors below the typical
+/// value.
 const FLOORS: [f64; 4] = [0.76, 0.915, 0.975, 0.999];
 
 /// A line of the printed table.
@@ -35,7 +36,7 @@ fn table(output: &str) -> Vec<Row> {
     output.lines().filter_map(row).collect()
 }
 
-/// Says which area lies over its bound by more than three errors, or under its floor.
+/// Reports which area is above its bound by more than three errors, or below its floor.
 fn verdict(rows: &[Row]) -> Result<(), String> {
     assert_eq!(rows.iter().map(|r| r.snr).collect::<Vec<_>>(), [2.0, 3.0, 4.0, 6.0], "{rows:?}");
     for (row, floor) in rows.iter().zip(FLOORS) {
@@ -50,7 +51,7 @@ fn verdict(rows: &[Row]) -> Result<(), String> {
     Ok(())
 }
 
-/// What a macro printed, and a check that it ended well and left picture, document, data and model.
+/// The output of a macro, and a check that it ended well and left picture, document, data and model.
 fn finished(outcome: Outcome) -> Vec<Row> {
     assert_eq!(outcome.code, Some(0), "{}", outcome.text);
     let outcome = ["gw.png", "gw.pdf", "gw.root", "gw.ct"]
@@ -90,7 +91,7 @@ fn planted_errors_are_caught() {
 
     let rows = table(shuffled);
     assert!(verdict(&rows).unwrap_err().starts_with("under the floor"), "{rows:?}");
-    // Loud signals move a network without sense in a direction of its own: only the faint ones give one half.
+    // Loud signals push a meaningless network in one direction: only the faint ones give one half.
     assert!((rows[0].auc - 0.5).abs() < 0.1, "labels without meaning give an area of {rows:?}");
 
     let rows = table(loud);
@@ -104,7 +105,7 @@ fn number_after(text: &str, words: &str) -> f64 {
     number.parse().unwrap_or_else(|_| panic!("'{number}' after {words:?} is no number:\n{text}"))
 }
 
-/// The lines with figures, without that of the speed.
+/// The lines with figures, except that of the speed.
 fn figures(text: &str) -> Vec<&str> {
     let is_figure = |line: &&str| ["Fisher", "   ", "chirp mass", "pulls"].iter().any(|start| line.starts_with(start));
     text.lines().filter(is_figure).collect()
@@ -125,7 +126,8 @@ fn parameters_have_the_errors_that_the_fisher_matrix_and_the_network_say() {
     assert!(number_after(text, "Fisher matrix: within") < 1e-8, "{text}");
     assert!(text.contains("a second by 'aot'"), "{text}");
     for name in ["amplitude", "arrival [s]", "phase [rad]", "frequency [Hz]", "width [s]"] {
-        // Of 400 fits: the width has a standard error of 1/sqrt(800), the mean 1/20, to which a bias of order 1/SNR comes.
+        // Of 400 fits: the width has a standard error of 1/sqrt(800), the mean 1/20, to which a bias of order 1/SNR is
+        // added.
         let pulls = format!("pulls, Likelihood: {name}: mean");
         assert!(number_after(text, &pulls).abs() < 0.3, "{name}: {text}");
         let (_, of_name) = text.split_once(&pulls).unwrap();
@@ -139,7 +141,7 @@ fn parameters_have_the_errors_that_the_fisher_matrix_and_the_network_say() {
     assert_eq!(figures(text), figures(&twin.text));
 }
 
-/// The data are published, but not a part of this project.
+/// The data are published, but not part of this project.
 #[test]
 fn gw150914_is_found_in_published_strain() {
     let missing = Session::python(&[&source().join("root_macros/gw_real_noise.py").display().to_string()]).run();
@@ -159,7 +161,7 @@ fn gw150914_is_found_in_published_strain() {
         assert!((number_after(text, &words) - snr).abs() < 0.1, "{text}");
         let (_, of_detector) = text.split_once(&words).unwrap();
         assert!((number_after(of_detector, "at GPS") - gps).abs() < 1e-3, "{text}");
-        // A model by other people of the same source: their overlap is above 0.97.
+        // A model of the same source by other authors: their overlap is above 0.97.
         assert!(number_after(text, &format!("{detector}, IMRPhenomD: SNR")) > 0.97 * snr, "{text}");
     }
     let twin = Session::python(&[&file("py"), "out", &data]).run();
@@ -192,8 +194,8 @@ fn a_search_reaches_its_bound_and_no_network_beats_it() {
     let outcome = outcome.wrote("out/gw_search.ct");
     let text = &outcome.text;
 
-    // By another program, of 3e6 windows of noise and 2e5 signals: the areas, and the efficiencies of the likelihood ratio at
-    // false-alarm probabilities of 1e-2 and 1e-3, with errors of 0.0003, 0.002 and 0.004.
+    // By another program, from 3e6 windows of noise and 2e5 signals: the areas, and the efficiencies of the likelihood
+    // ratio at false-alarm probabilities of 1e-2 and 1e-3, with errors of 0.0003, 0.002 and 0.004.
     let [likelihood, filter] = ["Likelihood ratio", "Matched filter"].map(|name| reach(text, name));
     for ([area, error], expected) in [(likelihood[0], 0.9699), (filter[0], 0.9693)] {
         assert!((1e-4..0.003).contains(&error) && (area - expected).abs() < 3.0 * error.hypot(0.0003), "{text}");
@@ -205,7 +207,7 @@ fn a_search_reaches_its_bound_and_no_network_beats_it() {
         assert!((value - expected).abs() < 3.0 * binomial.hypot(threshold).hypot(known), "{value} at {alarm}:\n{text}");
     }
 
-    // The floors are what so little training gives, less five standard errors.
+    // The floors are the results of so little training, less five standard errors.
     for (name, floor) in [("Convolutional", 0.95), ("Perceptron", 0.958)] {
         let [area, error] = reach(text, name)[0];
         assert!(area > floor && area < 0.9699 + 3.0 * error.hypot(0.0003), "{name}:\n{text}");
@@ -258,7 +260,7 @@ fn online_searches_read_simulated_and_served_strain() {
     );
 }
 
-/// A network that has hardly learned sees more at more false alarms, and its twin the same from the same file.
+/// A network that has hardly learned detects more with more false alarms, and its twin the same from the same file.
 #[test]
 fn a_continuous_search_finds_what_was_injected() {
     let file = |ending: &str| source().join(format!("root_macros/gw_continuous.{ending}")).display().to_string();

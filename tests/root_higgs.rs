@@ -13,7 +13,7 @@ fn auc(text: &str, name: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no AUC of {name} in:\n{text}"))
 }
 
-/// Both areas agree within 0.005 and say that something was learnt; returns Clad's.
+/// Both areas agree within 0.005 and show that something was learnt; returns Clad's.
 fn checked(outcome: Outcome) -> f64 {
     assert_eq!(outcome.code, Some(0), "{}", outcome.text);
     let files = ["loss.png", "scores.png", "roc.png", "higgs.ct"];

@@ -10,7 +10,7 @@ use support::checkout::source;
 use support::damage;
 use support::session::Session;
 
-/// The columns of `data/trees.C` in the order of `trees.f32`, and how many numbers are wanted of each.
+/// The columns of `data/trees.C` in the order of `trees.f32`, and the number of values requested from each.
 const COLUMNS: [(&str, usize); 19] = [
     ("b", 0),
     ("ub", 0),
@@ -153,7 +153,7 @@ fn baskets_inside_the_tree_are_refused() {
     assert!(message.contains("column 'f': a basket lies inside the tree"), "{message}");
 }
 
-/// In a file without compression the version stands after the name and the title of the tree's key.
+/// In a file without compression the version follows the name and the title of the tree's key.
 #[test]
 fn a_tree_that_is_too_new_is_refused() {
     let folder = write(&[("new", "0, 120, 400")]);
@@ -186,8 +186,8 @@ fn what_is_no_file_of_root_is_refused() {
     assert!(matches!(RootFile::open(&folder.path().join("none")), Err(Error::Io { .. })));
 }
 
-/// No panic, no hang, no run for memory; whether numbers come out or an error. `CLADTORCH_DAMAGES` in the environment
-/// asks for another number of cases.
+/// No panic, no hang, no excessive memory; the result is numbers or an error. `CLADTORCH_DAMAGES` in the environment
+/// requests another number of cases.
 #[test]
 fn damaged_files_are_survived() {
     let names = ["none", "zlib", "lzma", "cs", "lz4", "zstd"];
@@ -238,7 +238,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(numbers.map(f32::to_bits).collect::<Vec<_>>(), written(&committed()));
 }
 
-/// ROOT's own opinion of what was written without it.
+/// ROOT's own view of the files written without it.
 #[test]
 fn root_reads_what_is_written_without_it() {
     let session = Session::root(&[]);

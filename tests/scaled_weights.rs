@@ -1,4 +1,5 @@
-//! Batch normalisation inside of the weights of convolutions, in predictions: what it gives by itself, but for the order of sums.
+//! Batch normalisation merged into the weights of convolutions, in predictions: the same as separate, except for the
+//! order of sums.
 
 use cladtorch::gradient::{Memory, Packing, Pass};
 use cladtorch::graph::Mode;

@@ -33,7 +33,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A folder that says it is LibTorch `version`, with `libraries`.
+/// A folder that claims to be LibTorch `version`, with `libraries`.
 fn libtorch(version: &str, libraries: &[&str]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let package = dir.path().join("share/cmake/Torch/TorchConfigVersion.cmake");
@@ -44,7 +44,7 @@ fn libtorch(version: &str, libraries: &[&str]) -> TempDir {
     dir
 }
 
-/// A folder that says it is ROOT `version` built with `standard`.
+/// A folder that claims to be ROOT `version` built with `standard`.
 fn root(version: &str, standard: &str) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("bin/root-config");
@@ -59,7 +59,7 @@ fn make_executable(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A search path that begins with `root`'s programs and with Pythons that only note in `file` that they were called.
+/// A search path that begins with `root`'s programs and with Pythons that only record in `file` that they were called.
 fn path_with(root: &Path, file: &Path) -> OsString {
     let bin = root.join("bin");
     for version in ["3", "3.10", "3.11", "3.12", "3.13", "3.14"] {
@@ -155,7 +155,7 @@ fn an_unfit_root_on_path_is_passed_over() {
     let answers = format!("#!/bin/sh\ncase $1 in --prefix) echo '{}';; *) echo 6.38.04;; esac\n", old.path().display());
     write(&config, &answers);
     let path = path_with(old.path(), &old.path().join("called"));
-    // It ends well where ROOT was fetched already, and else for want of a Python.
+    // It succeeds if ROOT was fetched already, and otherwise fails for lack of a Python.
     let Output { stdout, .. } = xtask().arg("setup").env("PATH", path).output().expect("xtask starts");
     let text = String::from_utf8(stdout).expect("readable");
     let lines: Vec<_> = text.lines().filter(|line| line.contains("passed over")).collect();
@@ -199,7 +199,7 @@ fn a_second_setup_does_nothing() {
     assert_eq!(changes(), before);
 }
 
-/// Nothing else is looked for before.
+/// Nothing else is looked for before that.
 #[test]
 fn a_site_without_doxygen_names_the_package() {
     let folder = tempfile::tempdir().unwrap();

@@ -44,7 +44,7 @@ fn detector_psd(samples: usize, rate: f64) -> cladtorch::Result<Vec<f64>> {
     cladtorch::signal::detector_psd(samples, rate, Design::Analytic)
 }
 
-/// Every call is refused, and the message has the words beside it and a remedy.
+/// Every call is refused, and the message contains the words beside it and a remedy.
 fn assert_refused(cases: Vec<(Result<(), cladtorch::Error>, &str)>) {
     for (i, (result, words)) in cases.into_iter().enumerate() {
         let message = result.expect_err(&format!("case {i} ({words}) was accepted")).to_string();
@@ -363,7 +363,7 @@ fn matched_filters_reach_their_bounds() {
             let bound = auc_bound(rho, phase).unwrap();
             println!("{phase:?} phase, SNR {rho}: AUC {area:.4} +- {error:.4}, bound {bound:.4}");
             assert!((area - bound).abs() < 3.0 * error, "{phase:?}, {rho}: {area} +- {error}, bound {bound}");
-            // The two bounds lie more than these errors apart, so that one taken for the other would be caught.
+            // The two bounds are further apart than these errors, so that a mix-up would be caught.
             let other = auc_bound(rho, Phase::from(phase == Phase::Unknown)).unwrap();
             assert!((area - other).abs() > 3.0 * error);
         }
@@ -376,7 +376,7 @@ fn seeds_reproduce_bits() {
     let bits = |seed| noise(&psd, RATE, seed).unwrap().into_iter().map(f64::to_bits).collect::<Vec<_>>();
     assert_eq!(bits(7), bits(7));
     assert_ne!(bits(7), bits(8));
-    // In another thread, with plans of its own.
+    // In another thread, with its own plans.
     assert_eq!(
         bits(7),
         std::thread::spawn(move || noise(&psd, RATE, 7).unwrap().into_iter().map(f64::to_bits).collect::<Vec<_>>())

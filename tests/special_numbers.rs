@@ -7,7 +7,7 @@ use support::graph::recorder::{A, Recorder, agree, numbers};
 use support::variants;
 use tch::{Kind, Tensor};
 
-/// Element-by-element operators at awkward numbers, every pair of them for two operands.
+/// Element-wise operators at awkward numbers, every pair of them for two operands.
 #[test]
 fn awkward_numbers_come_out_in_the_same_places() {
     let mut failures = Vec::new();
@@ -49,8 +49,8 @@ fn a_special_number_among_others_comes_out_as_with_libtorch() {
     assert!(compared > 5000, "only {compared} comparisons");
 }
 
-/// A weight or a factor of 1, 0 or -1 beside operands of other scales: nothing of a large one may be left behind where LibTorch has
-/// the small one alone.
+/// A weight or a factor of 1, 0 or -1 beside operands of other scales: nothing of a large operand may remain where
+/// LibTorch has only the small one.
 #[test]
 fn operands_of_other_scales_leave_nothing_behind() {
     let mut failures = Vec::new();
@@ -83,7 +83,7 @@ fn operands_of_other_scales_leave_nothing_behind() {
     assert!(compared > 100, "only {compared} comparisons");
 }
 
-/// The numbers that are special for every operator, and those that are given to this one: bounds, thresholds.
+/// The numbers that are special for every operator, and those of this operator's arguments: bounds, thresholds.
 fn special_for(case: &Case) -> Vec<f64> {
     let given = case.arguments.iter().filter_map(|argument| match *argument {
         A::F(number) => Some(number),
@@ -99,7 +99,7 @@ fn special_for(case: &Case) -> Vec<f64> {
     all
 }
 
-/// How many comparisons passed, or what failed.
+/// The number of passed comparisons, or the failures.
 fn check_special(case: &Case, kind: Kind) -> Result<usize, Vec<String>> {
     let plain: Vec<Tensor> = case.inputs.iter().enumerate().map(|(i, input)| input.tensor(i, kind)).collect();
     if plain.iter().any(|input| input.numel() > MOST) {
@@ -124,10 +124,10 @@ fn check_special(case: &Case, kind: Kind) -> Result<usize, Vec<String>> {
     if failures.is_empty() { Ok(compared) } else { Err(failures) }
 }
 
-/// Elements of an input, beyond which a case is left to tests of its own.
+/// The largest number of elements of an input; larger ones have their own tests.
 const MOST: usize = 150;
 
-/// Whether results agree. Where LibTorch's are infinite or NaN, ours have to be one of these: which one, where they meet others,
+/// Whether results agree. Where LibTorch's are infinite or NaN, ours must be one of these: which one, if several meet,
 /// depends on the order of sums.
 fn same_specials(recorder: &Recorder, got: &[Tensor], kind: Kind, special: f64) -> Result<(), String> {
     let (rtol, atol) = if kind == Kind::Double { (1e-10, 1e-12) } else { (1e-4, 1e-5) };
@@ -146,8 +146,9 @@ fn same_specials(recorder: &Recorder, got: &[Tensor], kind: Kind, special: f64) 
     Ok(())
 }
 
-/// Whether gradients are NaN in more places than LibTorch's: at the ends of a signal, where kernels multiply weights by zeros, and
-/// where LibTorch's value is that of rsqrt and its derivative that of pow. Or LibTorch's, at a NaN, depend on its neighbours.
+/// Whether gradients are NaN in more places than LibTorch's: at the ends of a signal, where kernels multiply weights by
+/// zeros, and where LibTorch's value is that of rsqrt and its derivative that of pow. Or LibTorch's, at a NaN, depend
+/// on its neighbours.
 fn has_loose_gradients(recorder: &Recorder) -> bool {
     const LOOSE: &str = "conv1d conv2d conv3d convolution _convolution _convolution_mode pow elu selu celu hardtanh relu6 softshrink hardswish";
     let name = recorder.graph.nodes[0].op.trim_start_matches("aten::");
@@ -187,7 +188,7 @@ fn the_greatest_of_a_row_is_found_among_ties_and_nan() {
     }
 }
 
-/// Of equals in an image the first one, row by row, has the derivative.
+/// Of equal elements in an image the first one, row by row, has the derivative.
 #[test]
 fn the_greatest_of_an_image_is_found_among_ties() {
     for (sizes, strides) in [([2, 2], [2, 2]), ([3, 3], [1, 2]), ([6, 8], [1, 1])] {

@@ -1,4 +1,4 @@
-//! Files of strain: what is in them arrives, bad seconds do not, and damage is refused in words.
+//! Files of strain: their contents arrive, bad seconds do not, and damage is refused with a message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ struct File {
 }
 
 impl File {
-    /// Sound, but for continuous waves that somebody injects all the time.
+    /// Good, except for continuous waves, which are injected all the time.
     fn sound(detector: &'static str, start: f64) -> Self {
         let values = (0..RATE * SECONDS).map(|i| 1e-21 * (i as f64 + 0.25)).collect();
         let spacing = 1.0 / RATE as f64;
@@ -100,7 +100,7 @@ fn a_file_is_read_to_the_bit() {
     }
 }
 
-/// Each bit that good seconds have, and a number that is none.
+/// Each bit that good seconds have, and a NaN.
 #[test]
 fn seconds_that_are_not_good_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
@@ -238,8 +238,8 @@ fn files_that_do_not_fit_are_refused() {
     assert!(matches!(Strain::read(&folder.path().join("none")), Err(Error::Io { .. })));
 }
 
-/// No panic, no hang, no run for memory; whether numbers come out or an error. `CLADTORCH_DAMAGES` in the environment
-/// asks for another number of cases.
+/// No panic, no hang, no excessive memory; the result is numbers or an error. `CLADTORCH_DAMAGES` in the environment
+/// requests another number of cases.
 #[test]
 fn damaged_files_are_survived() {
     let folder = tempfile::tempdir().unwrap();
@@ -259,7 +259,8 @@ fn damaged_files_are_survived() {
     });
 }
 
-/// A size far too large, wherever in the file one may be declared: nothing believes it, and memory is asked for what is there.
+/// A size far too large, in each place of the file that may declare one: it is not trusted, and memory is allocated
+/// only for existing data.
 #[test]
 fn declared_sizes_are_not_believed() {
     let folder = tempfile::tempdir().unwrap();
@@ -287,6 +288,6 @@ fn declared_sizes_are_not_believed() {
         }
         true
     });
-    // Most of a file is strain, in which any number may stand.
+    // Most of a file is strain, which may contain any number.
     assert!(refused > 1000, "{refused}");
 }

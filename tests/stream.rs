@@ -7,7 +7,7 @@ fn batches_errors_and_training() {
     Session::root(&["-q", &script("stream.C")]).run().passed().show("first batch after");
 }
 
-/// `CLADTORCH_STREAM_GB` in the environment asks for a chain of another length than 1 GB; 10 take a minute.
+/// `CLADTORCH_STREAM_GB` in the environment requests a chain of another length than 1 GB; 10 take a minute.
 #[test]
 fn memory_stays_bounded() {
     let gigabytes = std::env::var("CLADTORCH_STREAM_GB").unwrap_or("1".into());

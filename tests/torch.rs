@@ -1,5 +1,5 @@
 //! LibTorch's C++ API in ROOT's interpreter: `#include <CladTorch/Torch.hxx>` in a macro, at the prompt, in PyROOT and
-//! through ACLiC, quickly where there is a module of LibTorch's headers and slowly where there is none.
+//! through ACLiC, quickly if there is a module of LibTorch's headers and slowly if there is none.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ fn macro_of(call: &str) -> Outcome {
     Session::root(&["-q", &script(call)]).run()
 }
 
-/// What is typed at the prompt runs, and an exception of LibTorch's leaves the session alive.
+/// Input at the prompt runs, and a LibTorch exception leaves the session alive.
 fn at_the_prompt(plugin: &Path) -> Outcome {
     let lines = fs::read_to_string(script("torch_prompt.txt")).unwrap();
     let outcome = Session::root(&[]).within(plugin).typing(&lines).run();
@@ -27,7 +27,7 @@ fn at_the_prompt_with_the_module() {
     at_the_prompt(&plugin()).hides(&[SLOW]).show(FIRST_TENSOR);
 }
 
-/// The plugin beside a module that was cut short, as a full disk leaves it: clang would refuse it with an error.
+/// The plugin beside a truncated module, as a full disk leaves it: clang would refuse it with an error.
 #[test]
 fn at_the_prompt_without_a_module_that_fits() {
     let folder = tempfile::tempdir().unwrap();
@@ -64,7 +64,7 @@ fn in_python() {
     Session::python(&[&script("torch_python.py")]).run().passed().hides(&[SLOW]);
 }
 
-/// Without the plugin's include paths ACLiC does not find LibTorch's headers: the message says what to do.
+/// Without the plugin's include paths ACLiC does not find LibTorch's headers: the message names the remedy.
 #[test]
 fn in_compiled_code_before_the_plugin_is_loaded() {
     let session = Session::root(&["-q", "early.C+"]).with("ROOT_INCLUDE_PATH", &plugin().join("../include"));

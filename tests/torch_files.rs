@@ -1,4 +1,4 @@
-//! PyTorch's files: weights and networks that it wrote are read, and damaged and hostile ones are refused without harm.
+//! PyTorch's files: its weights and networks are read, and damaged and hostile files are refused without harm.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use support::forged::forge;
 use support::say::say;
 use support::zip::zip_of;
 
-/// What `data/pytorch/networks.py` wrote.
+/// The files that `data/pytorch/networks.py` wrote.
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/pytorch").join(name)
 }
@@ -40,7 +40,7 @@ fn elements(dict: &mut StateDict, name: &str) -> (Vec<usize>, Vec<f32>) {
     (shape, dict.read(name).unwrap().floats().collect())
 }
 
-/// LibTorch's own reader of the network gives the same numbers under the same names.
+/// LibTorch's own reader of the network returns the same numbers under the same names.
 #[test]
 fn weights_are_those_of_the_network() {
     let network = tch::CModule::load(file("normalised.pt")).unwrap();
@@ -61,7 +61,7 @@ fn weights_are_those_of_the_network() {
 
 const EXPORTED: [&str; 7] = ["normalised", "window", "residual", "attention", "positions", "jets", "sized"];
 
-/// The tensors of torch.export's files are those that LibTorch reads of the same networks.
+/// The tensors of torch.export's files are those that LibTorch reads from the same networks.
 #[test]
 fn tensors_of_exported_networks_are_those_of_the_network() {
     for name in EXPORTED {
@@ -82,7 +82,7 @@ fn tensors_of_exported_networks_are_those_of_the_network() {
     }
 }
 
-/// An archive of torch.export with another text in the place of one of its JSON texts.
+/// An archive of torch.export with one of its JSON texts replaced.
 fn changed(name: &str, from: &str, to: &str) -> Vec<u8> {
     let mut archive = zip_of(&fs::read(file(name)).unwrap());
     let mut count = 0;
@@ -119,7 +119,7 @@ fn exported_networks_that_are_none_are_refused_by_name() {
     }
 }
 
-/// What a graph under `torch.no_grad()` gives is what its call takes: tensors or sizes.
+/// The result of a graph under `torch.no_grad()` is that of its call: tensors or sizes.
 #[test]
 fn results_without_gradients_have_their_kinds() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,8 @@ fn results_without_gradients_have_their_kinds() {
     assert!(error.contains("a graph that gives something else"), "{error}");
 }
 
-/// Archives with one of their records damaged, by names: each is read by `read`, which says whether it took the file.
+/// Archives with one of their records damaged, by names: each is read by `read`, which returns whether it accepted the
+/// file.
 fn with_damaged_records(
     archives: &[Vec<(String, Vec<u8>)>],
     is_read: impl Fn(&str) -> bool,
@@ -166,7 +167,7 @@ fn with_damaged_records(
     })
 }
 
-/// As they are, and each of their texts with the checksums put right.
+/// Unchanged, and each of their texts with the checksums corrected.
 #[test]
 fn damaged_exported_networks_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
@@ -198,7 +199,7 @@ fn exported_networks_with_damaged_values_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("n.pt2");
     let mut random = ChaCha8Rng::seed_from_u64(3);
-    let sound = vec![vec![0]; archives.len()]; // what damages them knows JSON
+    let sound = vec![vec![0]; archives.len()]; // the function that damages them knows JSON
     let (cases, refused) = survives(&sound, 4_000, |number, _, _| {
         let mut records = archives[number].clone();
         let texts: Vec<usize> = (0..records.len()).filter(|&at| records[at].0.ends_with(".json")).collect();
@@ -380,7 +381,7 @@ fn with_record(name: &str, content: &[u8]) -> Vec<u8> {
     archive_of(&records).unwrap()
 }
 
-/// Those of an archive that [`sound_script`] wrote: stored, the sizes in front.
+/// The records of an archive that [`sound_script`] wrote: stored, with the sizes in front.
 fn records(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let (mut rest, mut records) = (bytes, Vec::new());
     while rest.starts_with(b"PK\x03\x04") {
@@ -427,7 +428,7 @@ fn hostile_networks_are_refused_with_a_reason() {
     }
 }
 
-/// LibTorch computes the same from what it is given.
+/// LibTorch computes the same from the rewritten archive.
 #[test]
 fn sound_networks_are_the_same_networks() {
     for name in NETWORKS.iter().filter(|name| **name != "deep_set") {
@@ -457,8 +458,8 @@ fn sound_networks_are_the_same_networks() {
     }
 }
 
-/// Damaged files, of which `CLADTORCH_DAMAGES` asks for another number: as they are, and with their checksums put right, which
-/// brings the damage to LibTorch. Each is refused by us or by LibTorch, or read.
+/// Damaged files, as many as `CLADTORCH_DAMAGES` says: unchanged, and with corrected checksums, so that the damage
+/// reaches LibTorch. Each is refused by us or by LibTorch, or read.
 #[test]
 fn damaged_networks_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
@@ -500,7 +501,7 @@ fn damaged_parts_of_networks_do_no_harm() {
     assert!(refused > 0 && refused < cases && reached > cases / 10);
 }
 
-/// What PyTorch wrote before 1.6 is known by its beginning.
+/// Files of PyTorch before 1.6 are recognised by their beginning.
 #[test]
 fn files_of_old_versions_are_known() {
     let folder = tempfile::tempdir().unwrap();
@@ -509,7 +510,7 @@ fn files_of_old_versions_are_known() {
     assert!(is_legacy(&path) && !is_legacy(&file("mlp.pt")));
 }
 
-/// The same for weights: what is accepted can be read, or says why not.
+/// The same for weights: accepted files can be read, or report why not.
 #[test]
 fn damaged_weights_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();

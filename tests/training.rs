@@ -171,8 +171,8 @@ fn a_regression_is_learned_on_any_scale_and_its_losses_have_the_units_of_the_lab
     }
 }
 
-/// After `options`, one epoch with `again` at a rate at which no float32 changes: the predictions stay, on data whose
-/// features are scaled and shifted, too.
+/// After `options`, one epoch with `again` at a rate at which no float32 changes: the predictions stay, also on data
+/// whose features are scaled and shifted.
 fn check_goes_on(loss: Loss, options: &Options, again: &Options) {
     let outputs = if loss == Loss::SoftmaxCrossEntropy { 3 } else { loss.gives().outputs(1) };
     let label = move |p: &[f32]| match loss {
@@ -242,7 +242,7 @@ fn a_second_fit_keeps_the_scaler_or_learns_it() {
 fn the_rate_falls_along_a_cosine() {
     let data = circle(300, 3);
     for &gradient in Gradient::ALL {
-        // One step of plain descent an epoch.
+        // One step of plain descent per epoch.
         let plain = Options {
             optimiser: Optimiser::SGD,
             momentum: 0.0,
@@ -409,7 +409,7 @@ fn negative_weights_count_as_the_user_says() {
             assert!(found[0] != found[1] && found[0] != found[2] && found[1] != found[2]);
         }
     }
-    // What the option mends is not warned of.
+    // A problem that the option fixes causes no warning.
     let class = with(400, right, |p| if p[0] > 0.0 { -0.1 } else { 1.0 });
     let take = Options { negative_weights: NegativeWeights::AbsoluteWeights, ..spec() };
     let warnings = |options| Trainer::new(&network(1), &class, options).unwrap().warnings();

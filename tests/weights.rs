@@ -1,4 +1,5 @@
-//! Files of weights: every network's come back, those of other programs are read, damaged and hostile ones are refused.
+//! Files of weights: those of every network come back, those of other programs are read, damaged and hostile ones are
+//! refused.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,7 +14,7 @@ use support::forged::with_header;
 use support::models::{models, predictions};
 use support::say::say;
 
-/// The same network with other numbers, and nothing that a fit leaves.
+/// The same network with other numbers, and no results of a fit.
 fn emptied(model: &Model) -> Model {
     let mut empty = model.copy().unwrap();
     empty.set_training(Default::default()).unwrap();
@@ -39,7 +40,7 @@ fn weights_of_every_network_come_back() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
 }
 
-/// What PyTorch's `load_state_dict` expects of a module with such layers.
+/// The names that PyTorch's `load_state_dict` expects of a module with such layers.
 #[test]
 fn other_programs_find_the_names_of_a_state_dict() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +125,7 @@ fn weights_of_another_program_are_read_and_leave_the_rest() {
     assert_eq!(model.parameters(), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 0.0, 0.5, 1.0, 0.0, 0.5, 1.0, 0.0]);
 }
 
-/// What `small` writes, with a scaler and columns.
+/// The file that `small` writes, with a scaler and columns.
 fn saved() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.safetensors");
@@ -204,7 +205,7 @@ fn files_that_do_not_fit_are_refused_with_a_reason() {
     assert!(error.contains("NaN"), "{error}");
 }
 
-/// Predictions with it would be no numbers.
+/// Predictions with it would be NaN.
 #[test]
 fn a_negative_variance_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +220,7 @@ fn a_negative_variance_is_refused() {
     assert_eq!(model.state(), sound);
 }
 
-/// Damage of every kind, of which `CLADTORCH_DAMAGES` asks for another number: refused, or the model can be used.
+/// Damage of every kind, as many cases as `CLADTORCH_DAMAGES` says: refused, or the model can be used.
 #[test]
 fn a_damaged_file_is_refused_or_can_be_used() {
     let folder = tempfile::tempdir().unwrap();

@@ -52,7 +52,7 @@ const TRAINED: &str = "parameters 13";
 const MAKES: &str = "making the C++ module";
 const SLOW: &str = "this will be slow";
 
-/// Ways to the plugin at the prompt, none of which needs a variable.
+/// Ways to the plugin at the prompt, none of which needs an environment variable.
 const LINES: &[&str] = &[
     "std::cout << \"parameters \" << CladTorch::Mlp({1, 4, 1}).Parameters().Size() << std::endl;",
     "gSystem->Load(\"libcladtorch\"); CladTorch::Mlp b({1, 4, 1}); std::cout << \"parameters \" << b.Parameters().Size() << std::endl;",
@@ -68,14 +68,14 @@ struct Venv {
 }
 
 impl Venv {
-    /// Of the Python, the ROOT and the NumPy of the set-up.
+    /// With the Python, the ROOT and the NumPy of the set-up.
     fn new() -> Venv {
         let made = Venv::of(&python(), &fetched());
         root_outside(&made.packages());
         made
     }
 
-    /// Of another Python, with the ROOT that pip put into `folder`.
+    /// With another Python and the ROOT that pip put into `folder`.
     fn other(python: &Path, folder: &Path) -> Venv {
         let made = Venv::of(python, folder);
         copy_root(folder, &made.packages());
@@ -106,7 +106,7 @@ impl Venv {
         versions.map(|entry| entry.unwrap().path()).next().expect("a folder of Python's").join("site-packages")
     }
 
-    /// A program of the environment, with no variable that leads to ROOT, LibTorch or the plugin.
+    /// A program of the environment, without variables that refer to ROOT, LibTorch or the plugin.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         for name in ["LD_LIBRARY_PATH", "ROOTSYS", "ROOT_INCLUDE_PATH", "PYTHONPATH", "CLADTORCH_PLUGIN_DIR"] {
@@ -131,7 +131,7 @@ impl Venv {
         command
     }
 
-    /// root.exe that is told `lines`.
+    /// root.exe with `lines` as input.
     fn prompt(&self, lines: &str) -> Command {
         let file = self.folder.path().join("lines");
         fs::write(&file, format!("{lines}\n")).unwrap();
@@ -152,12 +152,12 @@ impl Venv {
     }
 }
 
-/// Where the set-up put its packages.
+/// The folder where the set-up put its packages.
 fn fetched() -> PathBuf {
     source().join(".deps/site-packages")
 }
 
-/// What `command` printed, on both streams.
+/// The output of `command`, on both streams.
 fn said(command: &mut Command) -> String {
     let output = succeed(command);
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -169,10 +169,10 @@ fn says(command: &mut Command, parts: &[&str], never: &[&str]) {
     never.iter().for_each(|part| assert!(!text.contains(part), "{part:?} should not be in {command:?}:\n{text}"));
 }
 
-/// The one folder in which the build lays out wheels is free.
+/// The only folder in which the build lays out wheels is free.
 static LAYING_OUT: Mutex<()> = Mutex::new(());
 
-/// The wheel and its debug symbols, in `folder`; `None` where there is no wheel for this ROOT.
+/// The wheel and its debug symbols, in `folder`; `None` if there is no wheel for this ROOT.
 fn wheel(folder: &Path) -> Option<(String, PathBuf)> {
     if !place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT").join("__init__.py").exists() {
         not_tested("a wheel: this ROOT is none of the Python package index");
@@ -240,7 +240,7 @@ fn in_another_python(venv: &Venv, wheel: &str) {
     assert_eq!(before, venv.files());
 }
 
-/// `3.11`; `None` where there is no such program.
+/// `3.11`; `None` if there is no such program.
 fn version(python: &Path) -> Option<String> {
     let code = "import sys; print('%d.%d' % sys.version_info[:2])";
     let output = Command::new(python).args(["-c", code]).output().ok()?;
@@ -273,7 +273,7 @@ fn the_commands_run(venv: &Venv) {
     says(venv.command(&venv.venv.join("bin/cladtorch-demo")).arg("--help"), &["gravitational-wave"], &[]);
 }
 
-/// What users read and copy: each link leads to a file of the wheel, or to the web.
+/// The files that users read and copy: each link refers to a file of the wheel, or to the web.
 fn the_documents_are_there(venv: &Venv) {
     let (packages, files) = (venv.packages(), installed(venv));
     let has = |path: &Path| assert!(path.exists(), "{} is missing", path.display());
@@ -308,7 +308,7 @@ fn local_links(page: &str) -> Vec<String> {
     targets.filter(is_file).map(str::to_owned).collect()
 }
 
-/// Files of the wheel by their places in the environment, as its own list names them.
+/// Files of the wheel by their places in the environment, according to its own list.
 fn installed(venv: &Venv) -> Vec<PathBuf> {
     let packages = venv.packages();
     let lists = fs::read_dir(&packages).unwrap().map(|entry| entry.unwrap().path().join("RECORD"));
@@ -318,7 +318,7 @@ fn installed(venv: &Venv) -> Vec<PathBuf> {
     names.map(|name| packages.join(name)).collect()
 }
 
-/// But for what pip itself writes: the first lines of scripts, and the place that the wheel came from.
+/// Except for changes by pip itself: the first lines of scripts, and the origin of the wheel.
 fn nothing_names_this_machine(venv: &Venv) {
     let checkout = source();
     let registry = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo/registry"));
@@ -333,7 +333,7 @@ fn nothing_names_this_machine(venv: &Venv) {
     }
 }
 
-/// The symbols of the installed library and program lie under their build IDs, and lead from an address to a line.
+/// The symbols of the installed library and program are under their build IDs, and map an address to a line.
 fn debuggers_find_the_symbols(venv: &Venv, symbols: &Path) {
     let folder = venv.folder.path().join("symbols");
     succeed(Command::new(python()).args(["-m", "zipfile", "-e"]).arg(symbols).arg(&folder));

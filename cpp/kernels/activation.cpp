@@ -1,5 +1,5 @@
 /// \file activation.cpp
-/// The pullback of an activation that ran inside a layer, where it does not run inside the next one's.
+/// The pullback of an activation that ran inside a layer, if it does not run inside the pullback of the next layer.
 #include "activations.hpp"
 #include "elementwise.hpp"
 #include "generated/derivatives.hpp"
@@ -8,7 +8,7 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// d[n] *= D(a[n]), D the derivative of the activation
+/// d[n] *= D(a[n]), where D is the derivative of the activation
 template <typename T, T D(T)>
 void ApplyPullback(size_t n, const T *a, T *d)
 {

@@ -1,5 +1,5 @@
 /// \file argsort.cpp
-/// The places of the first elements of each row of a strided view, in an order.
+/// The places of the first elements of each row of a strided view, in a given order.
 #include "kernels.hpp"
 #include "order.hpp"
 #include "rows.hpp"
@@ -35,11 +35,11 @@ public:
    std::pair<T, uint32_t> *Data() { return fElements; }
 };
 
-/// Rows of so many columns are ordered by counting for each element those that come before it.
+/// Rows of at most this many columns are ordered by counting, for each element, those that come before it.
 constexpr size_t kCounted = 64;
 
-/// The places of the first `count` of C <= kCounted elements whose order is unique. False where it is not, or there is a NaN: two
-/// elements then have as many before them.
+/// The places of the first `count` of C <= kCounted elements whose order is unique. False if it is not unique, or if
+/// there is a NaN: two elements then have the same number before them.
 template <bool Descending, typename T>
 bool CountPlaces(size_t C, size_t count, const T *x, T *places)
 {
@@ -66,7 +66,7 @@ bool CountPlaces(size_t C, size_t count, const T *x, T *places)
       taken |= uint64_t(1) << place;
       places[place] = static_cast<T>(i);
    }
-   // Equals leave a gap behind them.
+   // Equal elements leave a gap behind them.
    return taken == (count == kCounted ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
 }
 
@@ -98,7 +98,7 @@ public:
    }
 };
 
-/// Whether a comes before b, of which neither is before the other; a NaN is greater than all numbers.
+/// Whether a comes before b if neither is less than the other; a NaN is greater than all numbers.
 template <bool Descending, typename T>
 inline bool Precedes(T a, T b)
 {
@@ -106,7 +106,7 @@ inline bool Precedes(T a, T b)
    return before | (Descending ? aIsNaN & !bIsNaN : !aIsNaN & bIsNaN);
 }
 
-/// The first of C elements, `down` apart, of each of n <= kBlock rows side by side, and where it is.
+/// The first of C elements, `down` apart, of each of n <= kBlock rows side by side, and its place.
 template <bool Descending, typename T>
 __attribute__((noinline)) void FirstBeside(size_t n, size_t C, const T *x, size_t down, T *first, uint32_t *place)
 {
@@ -123,7 +123,7 @@ __attribute__((noinline)) void FirstBeside(size_t n, size_t C, const T *x, size_
    }
 }
 
-/// Where the first of n elements is, several of which are seen side by side.
+/// The place of the first of n elements, several of which are examined side by side.
 template <bool Descending, typename T>
 size_t FirstOf(size_t n, const T *x)
 {
@@ -142,7 +142,8 @@ size_t FirstOf(size_t n, const T *x)
    return found;
 }
 
-/// places[R] = where in its row of x's view [R,C] the first element is; false for a view that is better read otherwise.
+/// places[R] = the place of the first element in its row of x's view [R,C]; false for a view that is better read
+/// otherwise.
 template <bool Descending, typename T>
 bool FirstPlaces(size_t R, size_t C, const T *x, const ct_view &view, T *places)
 {
@@ -171,7 +172,7 @@ bool FirstPlaces(size_t R, size_t C, const T *x, const ct_view &view, T *places)
 
 static_assert(CT_ORDER_STABLE == 0 && CT_ORDER_TOP == 1, "FirstInOrder, which exported headers have too, takes these numbers");
 
-/// places[R,count] = where in its row of x's view [R,C] each of the first `count` elements is.
+/// places[R,count] = the place of each of the first `count` elements in its row of x's view [R,C].
 template <typename T>
 void Argsort(int order, int descending, size_t R, size_t C, size_t count, const T *x, const ct_view *view, T *places)
 {

@@ -1,14 +1,14 @@
 /// \file bf16.cpp
-/// The products of linear layers in bfloat16: factors are rounded to the nearest one (to the even one between two), products are
-/// summed in float32, two at a time (VDPBF16PS). Everything else is float32, packed as packed.cpp has it, whose register tiles
-/// these are, too.
+/// The products of linear layers in bfloat16: factors are rounded to the nearest bfloat16 (ties to even), products are
+/// summed in float32, two at a time (VDPBF16PS). Everything else is float32, packed as in packed.cpp, whose register
+/// tiles are used here, too.
 ///
-/// A sum of products runs over pairs: along a row where x and dz are the left factor, so that a panel [R, kPanel] is
-/// [R, kPanel / 2] pairs; along rows where a product sums over them, so that it is [R / 2, kPanel] pairs. The last pair is filled
-/// up with zero. The weight [I, O] is rounded once for each change: to pairs along I, [I / 2, kPanel] in each panel of outputs, and
-/// to pairs along O, [O / 2, kPanel] in each panel of inputs.
+/// A sum of products runs over pairs: along a row if x and dz are the left factor, so that a panel [R, kPanel] is [R,
+/// kPanel / 2] pairs; across rows if a product sums over them, so that it is [R / 2, kPanel] pairs. The last pair is
+/// padded with zero. The weight [I, O] is rounded once for each change: to pairs along I, [I / 2, kPanel] in each panel
+/// of outputs, and to pairs along O, [O / 2, kPanel] in each panel of inputs.
 ///
-/// The processor takes denormal factors and sums for zero, and rounds sums in an order of its own.
+/// The processor treats denormal factors and sums as zero, and rounds sums in its own order.
 #include "kernels.h"
 #include "packed.hpp"
 
@@ -23,7 +23,7 @@ constexpr size_t L = kLanes<float>, P = kPanel<float>;
 /// 2 L numbers of bfloat16.
 typedef short Halfwords __attribute__((vector_size(kVectorBytes)));
 
-/// A row of a panel of which `columns` are there, zero in the others.
+/// A row of a panel that has `columns` columns, zero in the others.
 inline Halfwords RoundRow(const float *row, size_t columns)
 {
    const auto mask = [](size_t count) { return static_cast<__mmask16>(count >= L ? 0xffff : (1u << count) - 1); };
@@ -46,7 +46,7 @@ inline void StorePairs(Halfwords a, Halfwords b, Pair *to)
    Store(Interleave<static_cast<int>(L)>(a, b, numbers), to + L);
 }
 
-/// A panel [R, kPanel], of which `columns` are there, as pairs along its rows, unless that is null, and across them.
+/// A panel [R, kPanel] with `columns` columns as pairs along its rows, unless that is null, and across them.
 void RoundPanel(size_t R, size_t columns, const float *panel, Pair *along, Pair *across)
 {
    for (size_t r = 0; r < R; r += 2, panel += 2 * P, across += P) {

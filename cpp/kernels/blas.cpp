@@ -1,8 +1,8 @@
 /// \file blas.cpp
-/// Keeps the BLAS from opening threads of its own inside a worker.
+/// Keeps the BLAS from starting its own threads inside a worker.
 #include "kernels.h"
 
-/// MKL's switch; null where LibTorch was built with another BLAS.
+/// MKL's switch; null if LibTorch was built with another BLAS.
 extern "C" int MKL_Set_Num_Threads_Local(int threads) __attribute__((weak));
 
 int ct_blas_threads(int count)

@@ -11,7 +11,7 @@ inline int64_t Integer(int64_t index)
    return index;
 }
 
-/// What is no int64 (NaN, too) is one that is out of range.
+/// A value that is not an int64 (including NaN) is out of range.
 template <typename T>
 int64_t Integer(T index)
 {
@@ -19,7 +19,7 @@ int64_t Integer(T index)
    return index > -kBound && index < kBound ? static_cast<int64_t>(index) : INT64_MIN;
 }
 
-/// Where along its dimension an index picks; -1 to skip it, -2 where it is out of range.
+/// The place that an index picks along its dimension; -1 to skip it, -2 if it is out of range.
 inline int64_t PlaceOf(const ct_pick *pick, int64_t at)
 {
    if (pick->has_skip && at == pick->skip)
@@ -29,15 +29,15 @@ inline int64_t PlaceOf(const ct_pick *pick, int64_t at)
    return at < 0 || at >= static_cast<int64_t>(pick->size) ? -2 : at;
 }
 
-/// Whether each index picks a whole row of neighbouring elements, as that of an embedding does.
+/// Whether each index picks a whole row of neighbouring elements, as in an embedding.
 inline bool PicksRows(const ct_view *indices, const ct_view *bases)
 {
    return indices->rank == 2 && bases->rank == 2 && indices->strides[1] == 0 && bases->strides[0] == 0 &&
           bases->strides[1] == 1 && bases->sizes[1] == indices->sizes[1];
 }
 
-/// Calls body(i, offset, length) for each of the n picks, or rows of picks, that is not skipped; false where an index is out
-/// of range.
+/// Calls body(i, offset, length) for each of the n picks, or rows of picks, that is not skipped; false if an index is
+/// out of range.
 template <typename Index, typename Body>
 bool EachPick(const ct_pick *pick, const Index *index, const ct_view *indices, const ct_view *bases, size_t n,
               Body body)
@@ -86,7 +86,8 @@ bool EachPickOf(const ct_pick *pick, const void *index, const ct_view *indices, 
 
 } // namespace
 
-/// y[i] = x[base view at i + index at i * stride]; 0 where the index is to be skipped. 0 where an index is out of range.
+/// y[i] = x[base view at i + index at i * stride]; 0 if the index is to be skipped. Returns 0 if an index is out of
+/// range.
 template <typename T>
 int Choose(const ct_pick *pick, size_t n, const T *x, const ct_view *bases, const void *index,
            const ct_view *indices, T *y)

@@ -41,7 +41,7 @@ float Number(const uint8_t *bytes)
    }
 }
 
-/// The magnitude of infinity as bits: others have less, unless they are not finite.
+/// The magnitude of infinity as bits: finite numbers have less.
 constexpr uint32_t kInfinity = 0x7f800000;
 
 inline uint32_t Magnitude(float value)
@@ -63,7 +63,7 @@ int Convert(size_t n, const uint8_t *bytes, float *values)
    return largest < kInfinity;
 }
 
-/// The bytes of each number in the other order.
+/// The bytes of each number in reverse order.
 template <typename Bits, size_t C, size_t... I>
 inline Pack<Bits, C> Reversed(Pack<Bits, C> bits, std::index_sequence<I...>)
 {
@@ -86,7 +86,7 @@ inline Pack<float, C> Numbers(const uint8_t *bytes)
       return __builtin_convertvector((Pack<T, C>)bits, Floats);
 }
 
-/// Rows made of lists, as many numbers at a time as fill a register.
+/// Rows made of lists, a register of numbers at a time.
 template <typename T, typename Bits>
 class Scattered {
    static constexpr size_t kRound = kVectorBytes / std::max(sizeof(Bits), sizeof(float));
@@ -99,7 +99,7 @@ class Scattered {
    Integers fLane, fLargest = {}; ///< of magnitudes
    bool fPadded = false;          ///< any row
 
-   /// Takes whatever lies behind the list for the time being, and writes what is too much, too.
+   /// Reads beyond the list for the time being, and also writes the excess.
    void FillRounds(const uint8_t *bytes, size_t count, float *row)
    {
       for (size_t first = 0; first < fWanted; first += kRound) {
@@ -131,7 +131,7 @@ public:
          fLane[i] = static_cast<int32_t>(i);
    }
 
-   /// Makes n rows. A round may write beyond its own, which comes next.
+   /// Makes n rows. A round may write beyond its own row, into the next one.
    void Rows(size_t n, float *values)
    {
       for (size_t r = 0; r < n; ++r) {
@@ -177,7 +177,7 @@ inline uint32_t NumberBits(const ct_column &column, size_t row)
 /// The byte order of eight columns.
 enum class Order { kMixed, kBigEndian };
 
-/// Eight numbers of a column from `row` on. The magnitudes of those that were big-endian go into `largest`.
+/// Eight numbers of a column from `row` on. The magnitudes of big-endian ones go into `largest`.
 template <Order kOrder>
 inline Octet EightNumbers(const ct_column &column, size_t row, OctetBits &largest)
 {
@@ -217,7 +217,7 @@ inline void Transpose(const ct_column *columns, size_t row, size_t width, float 
    }
 }
 
-/// Rows [first, R) of C columns, number by number; the largest magnitude of those that were big-endian.
+/// Rows [first, R) of C columns, number by number; returns the largest magnitude of big-endian ones.
 uint32_t OneByOne(size_t first, size_t R, const ct_column *columns, size_t C, size_t width, float *rows)
 {
    uint32_t largest = 0;
@@ -274,7 +274,7 @@ uint32_t Columns(size_t R, const ct_column *columns, size_t C, size_t width, flo
    case 7: return FewColumns<7>(R, columns, width, rows);
    }
    uint32_t largest = 0;
-   // The last eight are taken with some that have been written already.
+   // The last eight overlap columns that have been written already.
    for (size_t c = 0; c < C; c += kOctet) {
       const size_t from = std::min(c, C - kOctet);
       const ct_column *eight = columns + from;
@@ -319,8 +319,8 @@ int ScatterLists(int element, size_t n, const ct_lists *lists, size_t wanted, fl
 
 void GatherRows(size_t R, const float *const *from, size_t width, float *rows)
 {
-   constexpr size_t kAhead = 16; // rows that are on their way from memory
-   constexpr size_t kLine = 64 / sizeof(float), kLines = 8; // then the processor sees by itself where they go on
+   constexpr size_t kAhead = 16; // rows being prefetched from memory
+   constexpr size_t kLine = 64 / sizeof(float), kLines = 8; // beyond them the processor's own prefetcher continues
    for (size_t r = 0; r < R; ++r) {
       if (r + kAhead < R && width > 0) {
          const size_t begin = std::min(width, kLines * kLine);

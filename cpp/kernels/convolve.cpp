@@ -1,5 +1,5 @@
 /// \file convolve.cpp
-/// Convolution along one dimension, and its pullbacks, as products of matrices of which one is never written down: its row
+/// Convolution along one dimension, and its pullbacks, as products of matrices, one of which is never stored: its row
 /// for channel i and tap k is the signal of channel i, shifted by k.
 #include "kernels.hpp"
 #include "tile.hpp"
@@ -11,7 +11,7 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// Rows of the second factor that are laid out at once where they cannot be read as they lie.
+/// Rows of the second factor that are laid out at once if they cannot be read in place.
 constexpr size_t kDepth = 128;
 
 /// The first factor: element (m, i, k) for row, channel and tap.
@@ -34,7 +34,7 @@ struct Rows {
    std::ptrdiff_t fTap;
 };
 
-/// What the sums begin with: nothing, a number for each row of the result, or the result.
+/// The initial values of the sums: nothing, a number for each row of the result, or the result.
 enum class Begin { kZero, kBias, kResult };
 
 /// A stripe of the result, two registers wide or one; the second one stands `fSecond` columns behind the first.
@@ -76,7 +76,7 @@ void Whole(size_t M, size_t columns, Weights<T> weights, Rows<T> rows, Begin beg
       RunTiles(M, Stripe<T, 2>{weights, rows, begin, bias, result, row, columns - L});
 }
 
-/// The same where there are less than a register of columns; those of the rows are filled up.
+/// The same for less than a register of columns; the columns of the rows are padded.
 template <typename T>
 void Cut(size_t M, size_t columns, Weights<T> weights, Rows<T> rows, Begin begin, const T *bias, T *result, size_t row)
 {
@@ -103,7 +103,7 @@ void LaidOut(size_t M, size_t columns, Weights<T> weights, Rows<T> rows, Begin b
       Whole(M, columns, weights, rows, begin, bias, result, row);
 }
 
-/// The columns of the next stripe of N: two registers, or one where that leaves more than one to the last stripe.
+/// The columns of the next stripe of N: two registers, or one if two would leave the last stripe more than one.
 template <typename T>
 size_t StripeOf(size_t N)
 {
@@ -113,7 +113,8 @@ size_t StripeOf(size_t N)
    return N < 3 * L ? L : 2 * L;
 }
 
-/// Columns from `first` on of `taps` taps of one channel, with zeros beyond the ends of the signal of `length` elements.
+/// Columns from `first` on of `taps` taps of one channel, with zeros beyond the ends of the signal of `length`
+/// elements.
 template <typename T>
 void LayOutTaps(const T *signal, size_t length, std::ptrdiff_t first, std::ptrdiff_t step, size_t taps, size_t columns, T *to)
 {
@@ -148,7 +149,7 @@ void AtTheEnds(size_t M, size_t first, size_t columns, Weights<T> weights, Rows<
       }
 }
 
-/// Whether the rows of `columns` columns from `first` on lie inside of the signals.
+/// Whether the rows of `columns` columns from `first` on lie within the signals.
 template <typename T>
 bool AreInside(size_t first, size_t columns, Rows<T> rows, size_t length)
 {
@@ -163,7 +164,7 @@ bool AreInside(size_t first, size_t columns, Rows<T> rows, size_t length)
 template <typename T>
 void Correlate(size_t M, size_t N, Weights<T> weights, Rows<T> rows, size_t length, Begin begin, const T *bias, T *result)
 {
-   // Columns before and behind those for which every tap lies inside.
+   // Columns before and after those for which every tap lies inside.
    const size_t reach = (rows.fTaps - 1) * static_cast<size_t>(rows.fTap < 0 ? -rows.fTap : rows.fTap);
    const size_t head = std::min(rows.fTap < 0 ? reach : 0, N);
    const size_t inside = length > reach ? std::min(length - reach, N - head) : 0;
@@ -179,11 +180,11 @@ void Correlate(size_t M, size_t N, Weights<T> weights, Rows<T> rows, size_t leng
    }
 }
 
-/// Numbers from one row that LayOutSignals() writes to the next: it may write a register beyond the columns.
+/// Excess numbers of one row that LayOutSignals() writes into the next: it may write a register beyond the columns.
 template <typename T>
 constexpr size_t kSignalRow = kTileColumns<T> + kLanes<T>;
 
-/// Columns [first, first + columns) of the transposed shifted signals, `depth` rows from element `at` on: a row holds the
+/// Columns [first, first + columns) of the transposed shifted signals, `depth` rows from element `at` on: a row has the
 /// taps of each channel one after the other. Nothing beyond `end` is read.
 template <typename T>
 void LayOutSignals(const ct_convolution &c, const T *x, const T *end, size_t at, size_t depth, size_t first, size_t columns,
@@ -197,7 +198,7 @@ void LayOutSignals(const ct_convolution &c, const T *x, const T *end, size_t at,
       T *there = to + done;
       const bool wide = run > 1 && run <= L && c.dilation == 1 && from + depth + L <= end;
       for (size_t l = 0; l < depth; ++l, ++from, there += kSignalRow<T>) {
-         if (wide) // what is too much is overwritten by the next run, or nobody reads it
+         if (wide) // the excess is overwritten by the next run, or never read
             Store(Load(from), there);
          else if (c.dilation == 1 && run > L)
             std::memcpy(there, from, run * sizeof(T));

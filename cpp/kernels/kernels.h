@@ -1,6 +1,6 @@
 /// \file kernels.h
-/// The C face of the numerical ground floor: tables of stateless functions on raw pointers, for float (`f32`) and for
-/// double (`f64`), in a variant for each instruction set.
+/// The C interface of the numerical ground floor: tables of stateless functions on raw pointers, for float (`f32`) and
+/// for double (`f64`), in a variant for each instruction set.
 ///
 /// Every matrix is dense and row-major. R: rows of the tile, I: inputs, O: outputs, C: columns of the network's
 /// output. No function allocates, keeps state, throws or checks: the caller (rust/base/src/kernels.rs) has checked sizes.
@@ -38,20 +38,20 @@ struct ct_update {
    int64_t step;
 };
 
-/// Most dimensions of a view, once neighbours that lie one after the other are joined.
+/// The largest number of dimensions of a view, after contiguous neighbours are joined.
 #define CT_RANK 8
 
-/// Which of several greatest elements of a row have its derivative: the first one, or the last NaN; all, in even shares, which
-/// are no numbers where the greatest is none; all, also those that are no numbers; the first one, or the first NaN.
+/// Which of several greatest elements of a row receive its derivative: the first one, or the last NaN; all, in equal
+/// shares, which are NaN if the greatest is NaN; all, including NaNs; the first one, or the first NaN.
 enum ct_ties { CT_TIES_FIRST, CT_TIES_EVEN, CT_TIES_EVEN_NAN, CT_TIES_FIRST_NAN };
 
-/// In which order elements of a row come: all of them, equals as they stand in the row; the first ones as LibTorch's topk has them,
-/// sorted or not.
+/// The order of the elements of a row: all of them, equal ones in the order of the row; the first ones as in LibTorch's
+/// topk, sorted or not.
 enum ct_order { CT_ORDER_STABLE, CT_ORDER_TOP, CT_ORDER_TOP_UNSORTED };
 
 /// The elements of a strided view in row-major order; strides and offset count elements. A view of rank 0 has one element.
 struct ct_view {
-   /// Elements of the view, and of memory up to its last one.
+   /// Elements of the view, and of memory up to its last element.
    size_t count;
    size_t extent;
    size_t rank;
@@ -69,7 +69,7 @@ struct ct_pick {
    /// Whether `skip` is an index that chooses nothing.
    int has_skip;
    int64_t skip;
-   /// Whether the index is whole numbers of the graph's type instead of int64.
+   /// Whether the index consists of whole numbers of the graph's type instead of int64.
    int is_number;
 };
 
@@ -79,7 +79,7 @@ struct ct_matrix {
    size_t column;
 };
 
-/// Where the matrices of several products start: number i at list[i * step], or, list being null, at i * step.
+/// The starts of the matrices of several products: number i at list[i * step] or, if list is null, at i * step.
 struct ct_starts {
    const size_t *list;
    size_t step;
@@ -91,8 +91,9 @@ struct ct_convolution {
    size_t events, groups, inputs, outputs, taps, dilation, length;
 };
 
-/// Channels of a batch [rows, channels, side] in panels of `width` channels, each [rows, width, side]: a dense batch is one panel
-/// as wide as it has channels. Panels of more than the channels have side 1, and zeros where there is no channel.
+/// Channels of a batch [rows, channels, side] in panels of `width` channels, each [rows, width, side]: a dense batch is
+/// one panel as wide as the number of channels. Panels wider than the channels have side 1, and zeros where there is no
+/// channel.
 struct ct_channels {
    size_t rows, channels, side, width;
 };
@@ -231,7 +232,7 @@ enum ct_element {
    CT_F64 = 10
 };
 
-/// Lists of numbers, one behind the other: list r lies in bytes [ends[r] + before, ends[r + 1] - after) of entries[length].
+/// Contiguous lists of numbers: list r lies in bytes [ends[r] + before, ends[r + 1] - after) of entries[length].
 struct ct_lists {
    const uint8_t *entries;
    size_t length;
@@ -239,14 +240,14 @@ struct ct_lists {
    size_t before, after;
 };
 
-/// Numbers of float32 at any address, big-endian (1) or as the processor has them (0).
+/// Float32 numbers at any address, big-endian (1) or in the processor's byte order (0).
 struct ct_column {
    const uint8_t *numbers;
    int big_endian;
 };
 
-/// From the numbers of a file to rows of float32. None goes past the caches, however large its result: the system has just
-/// cleared the pages of a new table, so that they are there.
+/// From the numbers of a file to rows of float32. None bypasses the caches, however large its result: the system has
+/// just cleared the pages of a new table, so that they are in the caches.
 struct ct_columns {
    /* values[n] from n big-endian numbers at any address; 1 if all are finite as float32, else 0. */
    int (*convert)(int element, size_t n, const uint8_t *bytes, float *values);
@@ -258,8 +259,8 @@ struct ct_columns {
    void (*gather_rows)(size_t R, const float *const *from, size_t width, float *rows);
 };
 
-/// The products of a layer of more than one output whose factors are pairs of bfloat16, for matrices that are packed as those
-/// of `ct_kernels_f32`; see bf16.cpp for the order of pairs.
+/// The products of a layer of more than one output whose factors are pairs of bfloat16, for matrices packed as those of
+/// `ct_kernels_f32`; see bf16.cpp for the order of pairs.
 struct ct_bf16 {
    /* Packed [R,C] as pairs of the nearest bfloat16, along rows unless that is null and across them; zeros where there is no
       column */
@@ -277,7 +278,7 @@ struct ct_bf16 {
                            int sum, float *dlayer);
 };
 
-/// The kernels compiled for the instructions that this processor has.
+/// The kernels compiled for the instructions of this processor.
 struct ct_kernels {
    const char *name;
    struct ct_kernels_f32 f32;
@@ -288,14 +289,14 @@ struct ct_kernels {
 /// Variants, each with wider registers than the one before, the last one with the instructions of `ct_bf16`.
 enum ct_variant { CT_PORTABLE, CT_AVX2, CT_AVX512, CT_AVX512_BF16 };
 
-/// The fastest variant that runs here and is none beyond `widest`.
+/// The fastest variant that runs here and is not beyond `widest`.
 const struct ct_kernels *ct_kernels_for_this_machine(int widest);
 
-/// The products in bfloat16; null where they do not run, or `widest` forbids them.
+/// The products in bfloat16; null if they do not run here, or `widest` forbids them.
 const struct ct_bf16 *ct_bf16_for_this_machine(int widest);
 
-/// Restricts the BLAS that LibTorch carries to `count` threads for calls from this thread; 0: as many as for others. Returns that number as
-/// it was, or -1 where this BLAS has no such switch.
+/// Restricts the BLAS that LibTorch carries to `count` threads for calls from this thread; 0: as many as for others.
+/// Returns the previous number, or -1 if this BLAS has no such switch.
 int ct_blas_threads(int count);
 
 #ifdef __cplusplus

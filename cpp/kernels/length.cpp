@@ -1,6 +1,6 @@
 /// \file length.cpp
-/// The Euclidean length of the rows of a strided view. Squares are summed in double: of float32 numbers they neither
-/// overflow nor vanish.
+/// The Euclidean length of the rows of a strided view. Squares are summed in double, in which those of float32 numbers
+/// neither overflow nor vanish.
 #include "kernels.hpp"
 #include "rows.hpp"
 
@@ -9,7 +9,7 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// Rows side by side that are looked at together.
+/// Rows side by side that are processed together.
 constexpr size_t kSide = 32;
 
 template <typename T, typename Length>
@@ -24,8 +24,8 @@ inline double SumOfSquares(Length n, const T *row)
    return sum;
 }
 
-/// What the length y, of adjoint dy, gives an element x of its row: nothing where the length is 0. In this order, since dy / y
-/// may be too large where x / y is not.
+/// The part of the pullback of the length y, with adjoint dy, for an element x of its row: nothing if the length is 0.
+/// In this order, since dy / y may be too large when x / y is not.
 template <typename T>
 inline T GivenTo(T x, T y, T dy)
 {

@@ -1,6 +1,6 @@
 /// \file linear.cpp
-/// The linear layer and its pullback, the one derivative written by hand, by BLAS: the reference that packed.cpp is
-/// tested against.
+/// The linear layer and its pullback, the only derivative written by hand, using BLAS: the reference against which
+/// packed.cpp is tested.
 #include "blas.hpp"
 #include "elementwise.hpp"
 #include "kernels.hpp"

@@ -11,7 +11,7 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// Losses that are computed in one go.
+/// Losses that are computed in one pass.
 constexpr size_t kBlock = 256;
 
 /// A loss that is the mean of `value(z, y)` over the columns of z[R,C] and y[R,C]; `slope` is its derivative by z.
@@ -52,7 +52,7 @@ double MeanLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double s
    return sum;
 }
 
-/// Sum of exp(z[c] - top) over the C logits of a row but number `left_out`; with `each`, every exponential too.
+/// Sum of exp(z[c] - top) over the C logits of a row except number `left_out`; with `each`, every exponential too.
 template <typename T>
 T SumExp(size_t C, const T *z, T top, size_t left_out, T *each)
 {
@@ -90,8 +90,8 @@ T MeanBelow(size_t C, const T *z, T top)
    return sum / static_cast<T>(C);
 }
 
-/// Softmax cross-entropy of z[R,C] with the classes y[R], of which each gives the part `smoothing` to all classes in equal
-/// shares (Szegedy et al. 2016, section 7).
+/// Softmax cross-entropy of z[R,C] with the classes y[R]; each class distributes the share `smoothing` equally over all
+/// classes (Szegedy et al. 2016, section 7).
 template <typename T>
 double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz, T smoothing)
 {
@@ -112,7 +112,7 @@ double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, doubl
       const T total = others + dz[target];
       CT_ELEMENTWISE
       for (size_t c = 0; c < C; ++c) {
-         const T without = total - dz[c]; // may come out below zero
+         const T without = total - dz[c]; // may be below zero after rounding
          const T rest = c == target ? others : without > 0 ? without : T(0);
          dz[c] = factor * SoftmaxCrossEntropy_darg0(z[c] - top, rest, c == target ? own : share);
       }
@@ -121,7 +121,7 @@ double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, doubl
    return sum;
 }
 
-/// The loss of T means and the logarithms of T variances behind them, z[R,2T], for y[R,T]: the sum over the targets.
+/// The loss of T means followed by the logarithms of T variances, z[R,2T], for y[R,T]: the sum over the targets.
 template <typename T>
 double GaussianLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz, T least)
 {

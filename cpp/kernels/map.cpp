@@ -31,7 +31,7 @@ CT_MAP_2(GreaterOf)
 CT_MAP_2(SmallerOf)
 CT_MAP_3(Between)
 
-// The pullbacks add to the adjoints of all operands; those that are not kept cost nothing.
+// The pullbacks add to the adjoints of all operands; unused ones cost nothing.
 #define CT_PULL(F, WHICH, ...)                                                                                         \
    CT_LOOP F##PullLoop##WHICH(size_t n, const T *const *x, const T *dy, T *adjoint)                                    \
    {                                                                                                                   \
@@ -61,8 +61,8 @@ CT_UNARY(CT_PULL_1)
 CT_BINARY(CT_PULL_2)
 CT_TERNARY(CT_PULL_3)
 
-/// The loop of a function of the mathematical library, by whole registers only: the library's vector functions round otherwise
-/// than its scalar ones, and an element must not depend on its place.
+/// The loop of a function of the mathematical library, in whole registers only: the library's vector functions round
+/// differently from its scalar ones, and an element must not depend on its place.
 template <size_t A, typename T, void (*Loop)(size_t, const T *const *, const T *, T *)>
 void Whole(size_t n, const T *const *x, const T *dy, T *y)
 {
@@ -93,8 +93,8 @@ struct Function {
    Loop fForward, fPullbacks[3];
 };
 
-/// Loop, a block at a time; of vector code that is exact for most numbers (Exact, which says whether it was for all), else the
-/// function's own.
+/// Loop, a block at a time: of vector code that is exact for most numbers (Exact, which returns whether it was for
+/// all), otherwise of the function itself.
 template <typename T, bool (*Exact)(size_t, const T *, const T *, const T *, T *),
           void (*Loop)(size_t, const T *const *, const T *, T *)>
 void RestLoop(size_t n, const T *const *x, const T *dy, T *y)
@@ -110,7 +110,7 @@ void RestLoop(size_t n, const T *const *x, const T *dy, T *y)
    }
 }
 
-/// The loop that makes the same numbers with less arithmetic, or the one that is given.
+/// The loop that produces the same numbers with less arithmetic, or the given one.
 template <typename T>
 constexpr typename Function<T>::Loop Fastest(typename Function<T>::Loop loop)
 {
@@ -139,7 +139,7 @@ constexpr Function<T> kFunctions[] = {
    CT_UNARY_OWN(CT_ENTRY_1) CT_UNARY_LIBRARY(CT_ENTRY_LIBRARY_1) CT_FLAT_UNARY(CT_ENTRY_FLAT_1) CT_BINARY_OWN(CT_ENTRY_2)
       CT_BINARY_LIBRARY(CT_ENTRY_LIBRARY_2) CT_FLAT(CT_ENTRY_FLAT_2) CT_TERNARY(CT_ENTRY_3)};
 
-/// Calls body(length, operands) for operands that all lie as they are read, which needs no reader: with up to `most` elements.
+/// Calls body(length, operands) for operands that are all read in place, without a reader: with up to `most` elements.
 template <size_t A, typename T, typename Body>
 void EachBlockInPlace(size_t begin, size_t n, size_t most, const T *const *x, const ct_view *views, Body body)
 {
@@ -154,8 +154,8 @@ void EachBlockInPlace(size_t begin, size_t n, size_t most, const T *const *x, co
    }
 }
 
-/// Calls body(length, operands) for each block of the A operands x, from element `begin` on; of `most` elements where all of
-/// them lie as they are read.
+/// Calls body(length, operands) for each block of the A operands x, from element `begin` on; blocks have `most`
+/// elements if all operands are read in place.
 template <size_t A, typename T, typename Body>
 void EachBlock(size_t begin, size_t n, size_t most, const T *const *x, const ct_view *views, Body body)
 {
@@ -176,7 +176,7 @@ void EachBlock(size_t begin, size_t n, size_t most, const T *const *x, const ct_
    }
 }
 
-/// The same for a number of operands that is known only now.
+/// The same if the number of operands is known only at run time.
 template <typename T, typename Body>
 void Blocks(size_t operands, size_t begin, size_t n, size_t most, const T *const *x, const ct_view *views, Body body)
 {
@@ -187,7 +187,7 @@ void Blocks(size_t operands, size_t begin, size_t n, size_t most, const T *const
    }
 }
 
-/// Adds R rows of C numbers to one row, whose numbers are `stride` apart: a strip of columns at a time.
+/// Adds R rows of C numbers to one row with the stride `stride`: a strip of columns at a time.
 template <typename T>
 void AddDown(size_t R, size_t C, const T *x, T *y, size_t stride)
 {
@@ -200,7 +200,7 @@ void AddDown(size_t R, size_t C, const T *x, T *y, size_t stride)
    }
 }
 
-/// Puts the n elements of a view of x block by block into a view of y.
+/// Copies the n elements of a view of x block by block to a view of y.
 template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
 void Transfer(size_t n, const T *x, const ct_view &view, T *y, const ct_view &target)
 {
@@ -231,7 +231,7 @@ void Transfer(size_t n, const T *x, const ct_view &view, T *y, const ct_view &ta
 /// The number of Identity, the first of all functions.
 constexpr int kIdentity = 0;
 
-/// n elements one behind the other.
+/// n contiguous elements.
 inline ct_view DenseOf(size_t n)
 {
    ct_view dense = {};

@@ -10,11 +10,11 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// A count up to here is exact as T.
+/// A count up to this one is exact as T.
 template <typename T>
 constexpr size_t kExactCount = size_t(1) << std::numeric_limits<T>::digits;
 
-/// The greatest elements, side by side in K registers (or numbers) V of them, of what passes by: a NaN counts as greater than all.
+/// The greatest elements seen, side by side in K registers (or numbers) of V of them: a NaN counts as greater than all.
 template <typename T, typename V, size_t K>
 class Tops {
    static constexpr size_t kEach = sizeof(V) / sizeof(T);
@@ -81,7 +81,8 @@ inline T MaxOf(T top, Length n, const T *row)
    return top;
 }
 
-/// y = the greatest of as many as possible of n rows of C elements, as many at a time as Tops has; returns how many.
+/// y = the greatest of as many as possible of n rows of C elements, as many at a time as Tops has; returns their
+/// number.
 template <typename Tops, typename T>
 inline size_t MaxOfSides(size_t n, size_t C, const T *x, size_t down, T *y)
 {
@@ -108,20 +109,20 @@ void MaxSideBySide(size_t R, size_t C, const T *x, const ct_view &view, T *y)
    }
 }
 
-/// Whether equal ones share; a NaN apart.
+/// Whether equal elements share; NaNs are handled separately.
 inline bool AreEven(int ties)
 {
    return ties == CT_TIES_EVEN || ties == CT_TIES_EVEN_NAN;
 }
 
-/// What an element gets that is not the greatest: of an infinite share no number, as LibTorch's amax() has it.
+/// The adjoint of an element that is not the greatest: NaN for an infinite share, as in LibTorch's amax().
 template <typename T>
 inline T RestOf(int ties, T share)
 {
    return ties == CT_TIES_EVEN ? share * 0 : T(0);
 }
 
-/// Which elements of N rows side by side are the greatest of theirs, y, whose adjoint is dy; they are seen twice.
+/// Finds which elements of N rows side by side are the greatest of theirs, y, whose adjoint is dy; they are read twice.
 template <typename T, size_t N>
 class Sharing {
    int fTies;
@@ -143,7 +144,7 @@ public:
    /// The next element of each row.
    void See(const T *x)
    {
-      for (size_t s = 0; s < N; ++s) { // selects: where the greatest one is cannot be predicted
+      for (size_t s = 0; s < N; ++s) { // selects: the place of the greatest cannot be predicted
          const bool here = fIsNaN[s] ? x[s] != x[s] : x[s] == fY[s];
          fChosen[s] = here & ((fIsNaN[s] & (fTies == CT_TIES_FIRST)) | (fEqual[s] == 0)) ? fSeen : fChosen[s];
          fEqual[s] += here;
@@ -151,7 +152,7 @@ public:
       ++fSeen;
    }
 
-   /// After all have been seen.
+   /// Called after all elements have been seen.
    void Share()
    {
       // LibTorch's amax() compares with ==, so that even shares of a NaN are 0 / 0.
@@ -182,7 +183,7 @@ inline bool AnyNaN(size_t n, const T *y)
    return any;
 }
 
-/// How many of n numbers are `top`.
+/// The number of n numbers that are `top`.
 template <typename T>
 inline size_t CountOf(size_t n, const T *x, T top)
 {
@@ -192,7 +193,7 @@ inline size_t CountOf(size_t n, const T *x, T top)
    return count;
 }
 
-/// adjoint[n] = `share` where x is `top`, else `rest`.
+/// adjoint[n] = `share` where x is `top`, otherwise `rest`.
 template <typename T>
 inline void GiveShare(size_t n, const T *x, T top, T share, T rest, T *adjoint)
 {
@@ -200,7 +201,7 @@ inline void GiveShare(size_t n, const T *x, T top, T share, T rest, T *adjoint)
       adjoint[i] = x[i] == top ? share : rest;
 }
 
-/// dy[r] goes to the first element of row r, n elements of x, that equals y[r], which is no NaN.
+/// dy[r] goes to the first element of row r, n elements of x, that equals y[r], which is not NaN.
 template <typename T, typename Length>
 inline void GiveToFirst(Length n, size_t rows, const T *x, const T *y, const T *dy, T *adjoint)
 {
@@ -214,8 +215,8 @@ inline void GiveToFirst(Length n, size_t rows, const T *x, const T *y, const T *
    }
 }
 
-/// C elements of each of n <= kBlock rows side by side, `down` apart, with the greatest of each row, which is no NaN, and its
-/// adjoint; where their own adjoints go, `targetDown` apart.
+/// C elements of each of n <= kBlock rows side by side, `down` apart, with the greatest of each row, which is not NaN,
+/// and its adjoint; the target of their own adjoints, `targetDown` apart.
 template <typename T>
 struct Beside {
    int fTies;
@@ -273,7 +274,7 @@ __attribute__((noinline)) void GiveEvenlyBeside(const Beside<T> &rows)
    }
 }
 
-/// See MaxPullback(); N of the rows side by side, the first of which is number `first`, among them some whose greatest is a NaN.
+/// See MaxPullback(); for N of the rows side by side, beginning with row `first`, if the greatest of some is a NaN.
 template <bool Add, size_t N, typename T>
 void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_view &view, const T *y, const T *dy, T *dx,
                      const ct_view &target)

@@ -1,6 +1,6 @@
 /// \file normalise.cpp
-/// Rows brought to mean 0 and variance 1, scaled and shifted (Ba, Kiros and Hinton 2016, eq. 3), and the pullbacks. The
-/// pullbacks compute mean and deviation anew: a row is in the cache when they need them.
+/// Rows normalised to mean 0 and variance 1, scaled and shifted (Ba, Kiros and Hinton 2016, eq. 3), and the pullbacks.
+/// The pullbacks recompute mean and deviation: the row is then in the cache.
 #include "kernels.hpp"
 #include "view.hpp"
 
@@ -9,8 +9,9 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// Mean and reciprocal deviation of a row x[C]; the variance is that of the C numbers themselves. The mean is that of the distances from
-/// the first number: numbers on a pedestal keep their digits, and those that are all the same have no distance from it.
+/// Mean and reciprocal deviation of a row x[C]; the variance is that of the C numbers themselves. The mean is computed
+/// from the distances to the first number: numbers with a large offset keep their digits, and equal numbers have
+/// distance 0.
 template <typename T>
 struct Moments {
    T fMean, fFactor;

@@ -1,15 +1,15 @@
 /// \file packed.cpp
-/// The linear layer, with the activation behind it, and its pullback by register tiles. linear.cpp is the reference.
+/// The linear layer, followed by the activation, and its pullback by register tiles. linear.cpp is the reference.
 /// Measured on one core of an AMD Zen 3 against MKL (LibTorch 2.11), GFLOP/s, 128 rows: forward 28-64 82 and 75,
 /// 64-64 93 and 87, 512-512 99 and 90. On an Intel Sapphire Rapids with AVX-512 it is 113, 120 and 135 (with AVX2 70, 74
 /// and 77); MKL's best square product reaches 126 there.
 ///
-/// Matrices are packed: [R, C] lies as ceil(C / kPanel) panels [R, kPanel], one behind the other, so that what a
-/// tile reads is contiguous whatever C is. Columns that the matrix does not have are there all the same: the
-/// parameters' are zero and stay so; those of values are neither read nor written where a whole register has no column,
-/// and may hold anything. A layer's parameters are the panels of [I + 1, O]: the weight transposed, the bias as the last
-/// row; its gradient has the same order, so the optimiser's update does not care. A layer of one output has [I] filled up
-/// to whole panels and the bias behind it.
+/// Matrices are packed: [R, C] is stored as ceil(C / kPanel) panels [R, kPanel], one after the other, so that a tile
+/// reads contiguous memory for any C. Columns that the matrix does not have exist all the same: those of parameters are
+/// zero and stay so; those of values are neither read nor written if a whole register has no column, and may hold
+/// anything. A layer's parameters are the panels of [I + 1, O]: the weight transposed, the bias as the last row; its
+/// gradient has the same order, so the optimiser's update is independent of it. A layer of one output has [I] padded to
+/// whole panels and the bias after it.
 ///
 /// All products are those of tile.hpp, with kPanel columns.
 #include "kernels.hpp"
@@ -44,8 +44,9 @@ void OneOutput(size_t R, size_t I, const T *x, const T *layer, T *z)
       for (size_t p = 0; p < Panels<T>(I); ++p)
          WithWidth<T>(I - p * P, [&](auto width) {
             const T *from = x + (p * R + first) * P;
-            // Always a full square, which stays in registers, and no choice between rows: the compiler would round the products
-            // of some rows once and those of others twice, and a row's last digit would depend on its place.
+            // Always a full square, which stays in registers, and no choice between rows: otherwise the compiler would
+            // round the products of some rows once and those of others twice, and a row's last digit would depend on
+            // its place.
             T square[L * P];
             if (rows < L) {
                std::memcpy(square, from, rows * P * sizeof(T));
@@ -72,7 +73,7 @@ template <typename T>
 void OneOutputPanel(size_t R, const T *x, const T *w, Slopes<T> slopes, const T *dz, bool sum, T *dw, T *dx, bool add)
 {
    constexpr size_t L = kLanes<T>, P = kPanel<T>;
-   constexpr size_t kChains = 4; // additions under way at once, with two halves of a panel
+   constexpr size_t kChains = 4; // additions in flight, with two halves of a panel
    const Vector<T> weight[2] = {Load(w), Load(w + L)};
    Vector<T> sums[kChains][2] = {};
    const auto take = [&](size_t r, size_t chain) {
@@ -106,7 +107,7 @@ void OneOutputPullback(size_t R, size_t I, const T *x, const T *w, Slopes<T> slo
    const size_t panels = Panels<T>(I);
    for (size_t p = 0; p < panels; ++p)
       OneOutputPanel(R, x + p * R * P, w + p * P, slopes, dz, sum, dlayer + p * P, dx ? dx + p * R * P : nullptr, add);
-   // What lies in x where it has no column is of no meaning.
+   // The contents of x without a column have no meaning.
    for (size_t i = I; i < panels * P; ++i)
       dlayer[i] = 0;
    T *bias = dlayer + panels * P;
@@ -116,7 +117,7 @@ void OneOutputPullback(size_t R, size_t I, const T *x, const T *w, Slopes<T> slo
    *bias = total;
 }
 
-/// Where input i's weight for output o stands in a layer of more than one output.
+/// The place of input i's weight for output o in a layer of more than one output.
 template <typename T>
 size_t Place(size_t I, size_t i, size_t o)
 {
@@ -163,7 +164,7 @@ void UnpackLayer(size_t I, size_t O, const T *layer, T *w, T *b)
    }
 }
 
-/// One output: the weight as it is, filled up to whole panels. More: the panels of w[O,I].
+/// One output: the weight itself, padded to whole panels. More: the panels of w[O,I].
 template <typename T>
 size_t TransposedLength(size_t I, size_t O)
 {
@@ -216,7 +217,8 @@ void PackedPullback(int before, size_t R, size_t I, size_t O, const T *x, const 
 
 namespace {
 
-/// Calls `f(columns)`, with the numbers of a whole panel or of its usual parts as constants, so that no copy of a row is a call.
+/// Calls `f(columns)`, with the widths of whole panels or of their usual parts as constants, so that no copy of a row
+/// is a call.
 template <typename T, typename F>
 void WithColumns(size_t columns, F f)
 {
@@ -237,7 +239,7 @@ template <typename T>
 void PackMatrix(size_t R, size_t C, const T *dense, T *packed)
 {
    constexpr size_t P = kPanel<T>;
-   if (C == 1) { // A copy of one number is a call of memcpy to the compiler.
+   if (C == 1) { // The compiler turns a copy of one number into a call of memcpy.
       for (size_t r = 0; r < R; ++r) {
          std::memset(packed + r * P, 0, P * sizeof(T));
          packed[r * P] = dense[r];
@@ -288,7 +290,7 @@ inline void Standardise(size_t n, const float *from, const float *mean, const fl
    for (; c + L <= n; c += L)
       block(c);
    if (c < n && c > 0)
-      block(n - L); // some for the second time, which costs less than the rest one by one
+      block(n - L); // repeats some, which is cheaper than the rest one by one
    else
       for (; c < n; ++c)
          to[c] = static_cast<T>((from[c] - mean[c]) * inverse[c]);
@@ -301,7 +303,7 @@ void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, con
             T *packed)
 {
    constexpr size_t P = kPanel<T>;
-   constexpr size_t kAhead = 8; // rows that are on their way from memory
+   constexpr size_t kAhead = 8; // rows being prefetched from memory
    for (size_t r = 0; r < R; ++r) {
       const float *from = features + (rows ? rows[r] : r) * C;
       if (rows && r + kAhead < R)

@@ -1,6 +1,6 @@
 /// \file product.cpp
 /// The product of two matrices in any storage order, for the operator graph: large ones by BLAS, small ones by register
-/// tiles, where BLAS would spend longer on starting than on arithmetic.
+/// tiles, where BLAS would spend more time on starting than on arithmetic.
 #include "blas.hpp"
 #include "kernels.hpp"
 #include "matvec.hpp"
@@ -14,10 +14,11 @@ namespace {
 /// Rows of b that are laid out at once.
 constexpr size_t kDepth = 128;
 
-/// Multiplications above which BLAS is the faster one.
+/// Number of multiplications above which BLAS is faster.
 constexpr size_t kLarge = size_t(1) << 21;
 
-/// Rows that a product is added to, `fRow` numbers apart: those of the result, or one again and again; null for none.
+/// Rows to which a product is added, `fRow` numbers apart: those of the result, or the same row repeatedly; null for
+/// none.
 template <typename T>
 struct Begin {
    const T *fData;
@@ -57,7 +58,7 @@ void LayOutColumns(size_t K, size_t columns, size_t stride, const T *from, T *to
    for (size_t p = 0; p < columns; p += L) {
       const size_t there = columns - p < L ? columns - p : L;
       for (size_t k = 0; k < K; k += L) {
-         const size_t first = k + L <= K ? k : K - L; // the last ones together with some before them
+         const size_t first = k + L <= K ? k : K - L; // the last ones overlap some before them
          Square<T> square{};
          for (size_t r = 0; r < there; ++r)
             square.fRows[r] = Load(from + (p + r) * stride + first);
@@ -68,7 +69,7 @@ void LayOutColumns(size_t K, size_t columns, size_t stride, const T *from, T *to
    }
 }
 
-/// Rows of b as kTileColumns neighbouring numbers each; fewer than a register are filled up with zeros.
+/// Rows of b as kTileColumns neighbouring numbers each; fewer than a register are padded with zeros.
 template <typename T>
 void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
 {
@@ -86,7 +87,7 @@ void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
             to[k * P + p] = from[k * b.row + p * b.column];
 }
 
-/// One stripe of c of which only `columns` are there, less than a register; b is laid out.
+/// One stripe of c that has only `columns` columns, less than a register; b is laid out.
 template <typename T>
 void CutStripe(size_t M, size_t K, const T *a, ct_matrix as, const T *b, Begin<T> begin, size_t columns, T *c,
                size_t cRow)
@@ -104,7 +105,7 @@ void CutStripe(size_t M, size_t K, const T *a, ct_matrix as, const T *b, Begin<T
    }
 }
 
-/// The columns of the next stripe of N: two registers, or one where that leaves more than one to the last stripe.
+/// The columns of the next stripe of N: two registers, or one if two would leave the last stripe more than one.
 template <typename T>
 size_t StripeOf(size_t N)
 {
@@ -145,12 +146,12 @@ void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, c
    }
 }
 
-/// A product of fewer columns than this, but as many rows and as deep, can be made the other way round. Here those of more
-/// than one column are deep: see AreFew() in products.cpp.
+/// A product of fewer columns than this, but with at least as many rows and as much depth, can be transposed. Products
+/// of more than one column that arrive here are deep: see AreFew() in products.cpp.
 constexpr size_t kTurned = 16;
 
-/// c of few columns, whose rows are neighbours in a, as in gradients of narrow layers: c^T by tiles, in which the many rows
-/// of c are columns.
+/// c with few columns, whose rows are contiguous in a, as in gradients of narrow layers: computes c^T by tiles, in
+/// which the many rows of c are columns.
 template <typename T>
 void Turned(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c, size_t cRow)
 {
@@ -167,7 +168,7 @@ void Turned(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, 
    }
 }
 
-/// Whether BLAS can read the matrix, and as what.
+/// Whether BLAS can read the matrix, and in which form.
 inline bool IsPlain(size_t rows, size_t columns, ct_matrix m)
 {
    return (m.column == 1 && m.row >= columns) || (m.row == 1 && m.column >= rows);
@@ -179,7 +180,8 @@ Factor<T> AsFactor(const T *data, ct_matrix m)
    return m.column == 1 ? Factor<T>{data, m.row, false} : Factor<T>{data, m.column, true};
 }
 
-/// What has a factor or a product that is a vector, or three; whether it was that.
+/// Computes products in which a factor or the result is one vector, or up to three; returns whether it was such a
+/// product.
 template <typename T>
 bool VectorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c,
                    size_t cRow)
@@ -191,7 +193,7 @@ bool VectorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const
          VectorTimesScalar(N, b, a[m * as.row], add, c + m * cRow);
    else if (N == 1 && as.column == 1 && bs.row == 1)
       RowsTimesVector(M, K, a, as.row, b, add, c, cRow);
-   else if (M <= 3 && as.column == 1 && bs.row == 1) // both factors with their sums along memory
+   else if (M <= 3 && as.column == 1 && bs.row == 1) // both factors are contiguous along the sum
       for (size_t m = 0; m < M; ++m)
          RowsTimesVector(N, K, b, bs.column, a + m * as.row, add, c + m * cRow, 1);
    else if (N == 1 && as.row == 1 && cRow == 1 && M >= kLanes<T>)
@@ -218,7 +220,7 @@ void RowMajorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, con
 
 } // namespace
 
-/// c[M,N] = a[M,K] b[K,N] + rows of bias[N], c dense. Where K is not deep the sums begin with the bias in registers.
+/// c[M,N] = a[M,K] b[K,N] + rows of bias[N], c dense. If K is small, the sums start with the bias in registers.
 template <typename T>
 void BiasedProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, const T *bias, T *c)
 {

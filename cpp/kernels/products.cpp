@@ -1,6 +1,6 @@
 /// \file products.cpp
-/// Many products of matrices of the same sides, as attention and grouped convolutions have: one call for all of them, and
-/// for those with few columns nothing but arithmetic.
+/// Many matrix products of the same shape, as in attention and grouped convolutions: one call for all of them, and
+/// little beyond the arithmetic for those with few columns.
 #include "kernels.hpp"
 #include "vector.hpp"
 
@@ -12,14 +12,14 @@ namespace {
 /// Deepest product with few columns: its second factor is laid out on the stack.
 constexpr size_t kDeepest = 64;
 
-/// Most columns, in registers of so many numbers.
+/// The largest number of columns, in registers of that many numbers.
 constexpr size_t kMost = 16;
 
-/// Rows at a time: as many sums as additions can be under way at once, of the 16 registers that there are at least.
+/// Rows at a time: as many sums as additions can be in flight, within the 16 registers that exist at least.
 template <typename T, size_t C>
 constexpr size_t kRows = C * sizeof(T) > kVectorBytes ? 4 : 8;
 
-/// c[R, columns] = (add ? c : 0) + a[R, K] b[K, C]; `columns` of the C are there.
+/// c[R, columns] = (add ? c : 0) + a[R, K] b[K, C]; `columns` of the C exist.
 template <typename T, size_t C, size_t R>
 inline void Rows(size_t K, const T *a, ct_matrix as, const T *b, size_t bRow, bool add, size_t columns, T *c, size_t cRow)
 {
@@ -61,7 +61,7 @@ void FewColumns(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T 
       Rows<T, C, 1>(K, a, as, b, bRow, add, N, c, cRow);
 }
 
-/// Whether FewColumns is the way; N columns of neighbouring elements.
+/// Whether to use FewColumns; N columns of neighbouring elements.
 inline bool AreFew(size_t M, size_t N, size_t K)
 {
    return M > 1 && N > 1 && N <= kMost && K > 0 && K <= kDeepest;
@@ -85,7 +85,7 @@ inline size_t Start(const ct_starts &starts, size_t i)
 
 } // namespace
 
-/// For each i < count: c[M,N] (add: +)= a[M,K] b[K,N], where these start for i.
+/// For each i < count: c[M,N] (add: +)= a[M,K] b[K,N], at the starts for i.
 template <typename T>
 void Products(size_t count, size_t M, size_t N, size_t K, const T *a, ct_starts aStarts, ct_matrix as, const T *b,
               ct_starts bStarts, ct_matrix bs, int add, T *c, ct_starts cStarts, ct_matrix cs)

@@ -1,5 +1,5 @@
 /// \file select.cpp
-/// Which variant of the kernels runs here. Compiled once, for every processor of the architecture.
+/// Selects the variant of the kernels for this processor. Compiled once, for every processor of the architecture.
 #include "kernels.h"
 
 namespace CladTorch {

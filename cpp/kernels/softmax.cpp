@@ -10,7 +10,7 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// Element i of a row of numbers, or one that is the same for all.
+/// Element i of a row of numbers, or a single number for all.
 template <typename T>
 inline T ElementOf(const T *row, size_t i)
 {
@@ -49,7 +49,7 @@ __attribute__((noinline, flatten)) void PartAdjoints(size_t n, const T *y, const
       dx[i] = y[i] * (dy[i] - ElementOf<T>(sum, i));
 }
 
-/// The greatest of n >= K N numbers, in K packs of N at a time, the last ones once more; a NaN is none.
+/// The greatest of n >= K N numbers, in K packs of N at a time, the last packs overlapping; NaNs are ignored.
 template <size_t N, size_t K, typename T>
 inline T TopOfPacks(size_t n, const T *row)
 {
@@ -69,7 +69,7 @@ inline T TopOfPacks(size_t n, const T *row)
    return FoldLanes<T, N>(tops[0], greater);
 }
 
-/// The greatest of n numbers; a NaN is none.
+/// The greatest of n numbers; NaNs are ignored.
 template <typename T>
 inline T TopOf(size_t n, const T *row)
 {
@@ -86,7 +86,7 @@ inline T TopOf(size_t n, const T *row)
    return top;
 }
 
-/// Softmax of a row that lies in one piece.
+/// Softmax of a contiguous row.
 template <typename T>
 void SoftmaxOfRow(int logarithm, size_t C, const T *x, T *y)
 {
@@ -109,7 +109,7 @@ void SoftmaxOfRow(int logarithm, size_t C, const T *x, T *y)
    }
 }
 
-/// Softmax of rows that lie one behind the other, R C <= kBlock numbers together.
+/// Softmax of contiguous rows, R C <= kBlock numbers together.
 template <typename T>
 void SoftmaxOfShortRows(int logarithm, size_t R, size_t C, const T *x, T *y)
 {
@@ -197,7 +197,8 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
 
 namespace {
 
-/// Calls body(columns, first) for the columns of R matrices [C,N], up to kBlock at a time: rows of a block are read as one piece.
+/// Calls body(columns, first) for the columns of R matrices [C,N], up to kBlock at a time: rows of a block are
+/// contiguous.
 template <typename Body>
 inline void EachSide(size_t R, size_t C, size_t N, Body body)
 {

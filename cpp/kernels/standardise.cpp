@@ -1,7 +1,7 @@
 /// \file standardise.cpp
-/// Batch normalisation (Ioffe and Szegedy 2015, algorithm 1): each channel of a batch brought to mean 0 and variance 1, scaled
-/// and shifted, and the pullback through mean and variance. Sums are made in double, row by row: the same bits whichever
-/// channels are computed together. kernels.h describes `ct_channels`.
+/// Batch normalisation (Ioffe and Szegedy 2015, algorithm 1): each channel of a batch normalised to mean 0 and variance
+/// 1, scaled and shifted, and the pullback through mean and variance. Sums are computed in double, row by row: the
+/// result is bitwise the same whichever channels are computed together. kernels.h describes `ct_channels`.
 #include "kernels.hpp"
 #include "view.hpp"
 
@@ -11,10 +11,11 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// Channels whose numbers are kept while the rows go by: so many that memory is read in runs of pages, not of lines.
+/// Number of channels whose sums are kept while the rows are read: enough to read memory in runs of pages, not of
+/// lines.
 constexpr size_t kChannels = 1024;
 
-/// Elements whose channels are added up while they are in the first-level cache.
+/// Elements whose channels are summed while they are in the first-level cache.
 constexpr size_t kElements = 4096;
 
 /// N numbers from an address, one of them as a scalar.
@@ -28,7 +29,7 @@ inline auto NumbersAt(const T *from)
 template <size_t N, typename Term>
 inline auto SumOfRows(size_t rows, size_t row, Term term)
 {
-   constexpr size_t apart = 4; // sums that do not wait for one another
+   constexpr size_t apart = 4; // independent sums
    decltype(term(At<double, N>{0})) sums[apart] = {};
    size_t r = 0;
    for (; r + apart <= rows; r += apart)
@@ -39,7 +40,7 @@ inline auto SumOfRows(size_t rows, size_t row, Term term)
    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// body(N, first) for groups of N neighbours from `first` on; N is a constant that becomes smaller at the end.
+/// body(N, first) for groups of N neighbours from `first` on; N is a constant that decreases at the end.
 template <size_t N, typename Body>
 inline void EachGroup(size_t first, size_t end, Body body)
 {
@@ -56,7 +57,7 @@ struct Part {
    size_t fCount;  ///< channels
    size_t fOffset; ///< of the first channel's first element
 
-   /// Rows that are gone through together, a multiple of the sums of SumOfRows(): the same whichever channels a part has.
+   /// Rows that are processed together, a multiple of the sums of SumOfRows(): the same whichever channels a part has.
    size_t Rows() const
    {
       const size_t columns = fShape.width < kChannels ? fShape.width : kChannels, rows = kElements / columns / 4 * 4;
@@ -99,8 +100,8 @@ struct Part {
       }
    }
 
-   /// y = value(At, k) for each element, where k(i) is number i of the K that the element's channel has in numbers[K], and At is
-   /// used like p[i] of pointers p; they and y point to fOffset.
+   /// y = value(At, k) for each element, where k(i) is number i of the K values that the element's channel has in
+   /// numbers[K], and At is used like p[i] of pointers p; they and y point to fOffset.
    template <typename T, size_t K, typename Value>
    void Write(const T (&numbers)[K][kChannels], T *y, Value value) const
    {
@@ -144,7 +145,7 @@ inline void EachPart(const ct_channels &c, Body body)
    }
 }
 
-/// Zeros where a panel has no channel.
+/// Zeros where a panel has no channels.
 template <typename T>
 void ClearRest(const ct_channels &c, T *y)
 {
@@ -156,7 +157,7 @@ void ClearRest(const ct_channels &c, T *y)
          y[(panel * c.rows + r) * c.width + i] = 0;
 }
 
-/// What the channels of a part are scaled by.
+/// The factors of the channels of a part.
 struct Factors {
    double fMean[kChannels], fFactor[kChannels];
 

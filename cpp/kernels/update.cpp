@@ -38,7 +38,7 @@ void AdamUpdate(const ct_update &s, T l2, T shrink, size_t n, T *p, const T *g, 
    const T beta1 = static_cast<T>(s.beta1), beta2 = static_cast<T>(s.beta2), epsilon = static_cast<T>(s.epsilon);
    const T keep1 = static_cast<T>(1 - s.beta1), keep2 = static_cast<T>(1 - s.beta2);
    const T rate = static_cast<T>(s.learning_rate / (1 - std::pow(s.beta1, step)));
-   const T rescale = static_cast<T>(1 / std::sqrt(1 - std::pow(s.beta2, step))); // a product costs less than a quotient
+   const T rescale = static_cast<T>(1 / std::sqrt(1 - std::pow(s.beta2, step))); // a product is cheaper than a quotient
    CT_ELEMENTWISE
    for (size_t i = 0; i < n; ++i) {
       const T gradient = g[i] + l2 * p[i];

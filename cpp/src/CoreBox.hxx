@@ -26,21 +26,21 @@
 namespace CladTorch {
 namespace Internal {
 
-/// What the events of a source weigh.
+/// The weight of each event of a source.
 struct Weight {
-   std::string fText; ///< a column or expression, or what a function is called in messages; "": 1
-   /// Of a function: adds it to a data frame, as a column of this name.
+   std::string fText; ///< a column or expression, or a function's name in messages; "": weight 1
+   /// Set for a function: adds its weights to a data frame, as a column of this name.
    std::function<ROOT::RDF::RNode(ROOT::RDF::RNode, const std::string &name)> fDefine = {};
 };
 
-/// What a Dataset points to. Shared by its copies and by the views of its numbers; never changed while shared.
+/// The data of a Dataset. Shared by its copies and by the views of its values; never changed while shared.
 struct DatasetData {
    explicit DatasetData(rust::Box<Core::Dataset> core) : fCore(std::move(core)) {}
 
    rust::Box<Core::Dataset> fCore;
-   Weight fWeight;                 ///< of the sources to come
+   Weight fWeight;                 ///< of sources added from now on
    std::string fReadWeight;        ///< text of the weight of the last source
-   EReader fReader = kAutoReader;  ///< of the sources to come
+   EReader fReader = kAutoReader;  ///< of sources added from now on
    ESharding fSharding = kReplicated;
 };
 
@@ -50,44 +50,44 @@ struct ModelData;
 class ModuleLink {
 public:
    virtual ~ModuleLink() = default;
-   /// Throws where the module had the parameters of `model` and was given others since.
+   /// Throws if the module had the parameters of `model` and has been given others since.
    virtual void Check(const ModelData &model) const = 0;
-   /// Batches that the module's normalisations have counted, each of its counters.
+   /// The numbers of batches that the module's normalisations have counted, one for each counter.
    virtual std::vector<std::int64_t> Counts() const = 0;
-   /// Adds so many to those of `model`.
+   /// Adds `batches` to the counts of `model`.
    virtual void Count(ModelData &model, std::uint64_t batches) const = 0;
    /// The module's parameters, running statistics and counts are those of `model` from now on.
    virtual void Share(const std::shared_ptr<ModelData> &model) = 0;
 };
 
-/// What a Model and its functors point to. Never changed while shared.
+/// The data of a Model and its functors. Never changed while shared.
 struct ModelData {
    explicit ModelData(rust::Box<Core::Model> core) : fCore(std::move(core)) {}
    std::shared_ptr<ModelData> Copy() const;
 
    rust::Box<Core::Model> fCore;
-   const char *fClass = "Model"; ///< that the user made
-   bool fFromFile = false;       ///< the texts of its columns were not written by who runs it
-   mutable std::atomic<bool> fDrawn{false}; ///< its parameters are random still, and nobody was told
-   mutable std::atomic<bool> fToldUnlike{false}; ///< that it was asked about events unlike those of its training
-   std::shared_ptr<ModuleLink> fModule; ///< none: a Mlp
+   const char *fClass = "Model"; ///< class of the user's object
+   bool fFromFile = false;       ///< the texts of its columns come from a file, not from the user who runs it
+   mutable std::atomic<bool> fDrawn{false}; ///< its parameters are still random, and no warning was given
+   mutable std::atomic<bool> fToldUnlike{false}; ///< the user was warned of events unlike those of its training
+   std::shared_ptr<ModuleLink> fModule; ///< none: an Mlp
    std::vector<std::int64_t> fCounts; ///< see ModuleLink::Counts()
    History fLastFit;
    bool fTrained = false; ///< by a fit, also one before it was saved to its file
    std::shared_ptr<const ModelData> fStart; ///< before its first fit; none: not known, or not trained
 };
 
-/// Says once of a model that the means of `features` [rows, inputs] leave the range of its training.
+/// Warns once per model if the means of `features` [rows, inputs] are outside the range of its training.
 void TellUnlike(const ModelData &model, rust::Slice<const float> features);
 
-/// What a fit minimises, where its options do not say it.
+/// The loss that a fit minimises if its options do not name one.
 struct LossData {
    rust::Box<Core::FitLoss> fCore;
-   /// With labels [events, 1] it makes no difference between the outputs, and it takes rows [events, outputs] as well.
+   /// With labels [events, 1] it treats all outputs alike, but it also accepts rows [events, outputs].
    bool fMayMeanRows = false;
 };
 
-/// What Model points to after `core` was read from a file.
+/// The data of a Model after `core` was read from a file.
 std::shared_ptr<ModelData> FromFile(rust::Box<Core::Model> core);
 
 /// Calls Core::model_load or Core::mlp_load.
@@ -114,7 +114,7 @@ inline std::string Joined(const std::vector<std::string> &names)
    return list;
 }
 
-/// Threads for the core: what was asked for, else ROOT's pool, else 0 (all cores).
+/// Threads for the core: the requested number, else that of ROOT's pool, else 0 (all cores).
 inline std::size_t Threads(int asked)
 {
    return asked > 0 ? static_cast<std::size_t>(asked) : ROOT::GetThreadPoolSize();

@@ -10,7 +10,7 @@ namespace CladTorch {
 namespace Internal {
 
 /// `path` with a leading `~` or `~user` replaced by that home folder, as ROOT does for its files. Throws for an empty one.
-/// Environment variables stay as they are: ROOT asks a shell for them, and a name of a file is not code.
+/// Environment variables are not expanded: ROOT passes them to a shell, and a file name is not code.
 std::string FilePath(const std::string &path);
 
 } // namespace Internal

@@ -11,14 +11,14 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Remembers the process that made it.
+/// Remembers the process that created it.
 class HomeProcess {
 public:
-   /// Whether this is a process that was forked from that one.
+   /// Whether this is a process forked from that one.
    bool IsElsewhere() const { return fPid != getpid(); }
 
-   /// Throws in a forked process. The threads that `what` waits for are not in it, and it shares the positions in open
-   /// files with the other process.
+   /// Throws in a forked process. The threads that `what` waits for do not exist there, and the process shares the
+   /// positions in open files with its parent.
    void Check(const std::string &what) const
    {
       if (IsElsewhere())

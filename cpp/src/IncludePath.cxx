@@ -1,7 +1,7 @@
 /// \file IncludePath.cxx
 /// \brief Makes `#include <CladTorch/...>` work at the prompt as soon as the plugin is loaded.
 ///
-/// The headers lie in `include` beside the plugin's own folder, so nobody has to set ROOT_INCLUDE_PATH.
+/// The headers are in `include` beside the plugin's own folder, so that users need not set ROOT_INCLUDE_PATH.
 
 #include "LibraryFolder.hxx"
 
@@ -28,7 +28,7 @@ std::string LibraryFolder()
 
 namespace {
 
-/// Runs while the plugin is loaded, ahead of the dictionary (priority 101 is the first that is not reserved): the
+/// Runs while the plugin is loaded, before the dictionary (priority 101 is the first that is not reserved): the
 /// interpreter looks for the headers when the dictionary registers, and remembers it if they are not found.
 [[gnu::constructor(101)]] void AddHeaderFolders()
 {

@@ -22,7 +22,7 @@ namespace Internal {
 namespace {
 volatile std::sig_atomic_t gPressed = 0;
 
-// The handler is one of the whole process: the first scope takes it over, the last one gives it back.
+// The process has one handler: the first scope installs ours, the last one restores the previous handler.
 std::mutex gMutex;
 int gScopes = 0;
 struct sigaction gActionBefore;
@@ -30,7 +30,7 @@ thread_local int gScopesOfThread = 0;
 
 std::terminate_handler gTerminateBefore = nullptr;
 
-/// What shells expect of a program that Ctrl-C has ended: 128 and the number of the signal.
+/// The exit status that shells expect of a program ended by Ctrl-C: 128 plus the number of the signal.
 constexpr int kExitCode = 128 + SIGINT;
 
 extern "C" void NotePressed(int)
@@ -39,7 +39,7 @@ extern "C" void NotePressed(int)
    Core::interrupt_request(true);
 }
 
-/// Until this time, by the monotonic clock, a Ctrl-C is still the one that has ended a call.
+/// Until this time, by the monotonic clock, a Ctrl-C still counts as the one that has ended a call.
 volatile std::sig_atomic_t gSameUntil = 0;
 
 std::sig_atomic_t Seconds()
@@ -49,8 +49,8 @@ std::sig_atomic_t Seconds()
    return static_cast<std::sig_atomic_t>(now.tv_sec);
 }
 
-/// Between the end of an interrupted call and the end of its macro ROOT's handler would jump out of what C++ does for the
-/// exception, and then out of an exit handler, which may hold a lock.
+/// Between the end of an interrupted call and the end of its macro, ROOT's handler would jump out of C++'s exception
+/// handling, and later out of an exit handler, which may hold a lock.
 extern "C" void IgnoreSame(int)
 {
    if (Seconds() < gSameUntil)
@@ -68,9 +68,9 @@ void SetHandler(void (*handler)(int))
    sigaction(SIGINT, &mine, nullptr);
 }
 
-/// Python notes Ctrl-C and acts between two of its own instructions: one that came after the last of them, before the
-/// handler was taken over, would be lost. Takes it from Python; the caller must not hold a lock that a thread with
-/// Python's lock may wait for.
+/// Python notes Ctrl-C and acts on it between two of its own instructions. A Ctrl-C after the last of them but before
+/// the handler was installed would be lost, so this takes it from Python. The caller must not hold a lock that a thread
+/// with Python's lock may wait for.
 bool TakePressedFromPython()
 {
    static const auto thisThread = PythonFunction<void *(*)()>("PyGILState_GetThisThreadState");
@@ -85,7 +85,7 @@ bool TakePressedFromPython()
    return pressed;
 }
 
-/// Where ROOT goes on after Ctrl-C of its own: at the prompt, unless the session ends with its macros.
+/// Where ROOT continues after its own Ctrl-C: at the prompt, unless the session ends with its macros.
 [[noreturn]] void EndMacro()
 {
    if (gApplication && !gApplication->QuitOpt() && gException)
@@ -109,7 +109,7 @@ bool TakePressedFromPython()
    std::abort();
 }
 
-/// Whether this scope is the one that took the handler over.
+/// Whether this scope is the one that installed the handler.
 bool TakeHandler()
 {
    const std::lock_guard<std::mutex> lock(gMutex);
@@ -117,7 +117,7 @@ bool TakeHandler()
       return false;
    gPressed = 0;
    Core::interrupt_request(false);
-   gROOT->SetInterrupt(kFALSE); // an earlier one stays set until somebody clears it
+   gROOT->SetInterrupt(kFALSE); // an earlier one stays set until it is cleared
    struct sigaction now;
    sigaction(SIGINT, nullptr, &now);
    if (now.sa_handler != IgnoreSame)
@@ -166,7 +166,7 @@ void EndMacroWhereUncaught()
 {
    static const bool once = [] {
       gTerminateBefore = std::set_terminate(OnTerminate);
-      // Runs before LibTorch's exit handlers, out of which ROOT's handler would jump with a lock held.
+      // Runs before LibTorch's exit handlers; ROOT's handler would jump out of them with a lock held.
       std::atexit([] { std::signal(SIGINT, SIG_IGN); });
       return true;
    }();

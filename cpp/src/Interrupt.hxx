@@ -14,9 +14,9 @@
 namespace CladTorch {
 namespace Internal {
 
-/// While it lives, Ctrl-C is noted, for the core as well, and nothing else. ROOT's own handler would jump out of the
-/// running code, over the frames of the core and of its threads. Any number may live at once, in any threads: Ctrl-C is
-/// meant for all of them. A process that ignores SIGINT goes on ignoring it.
+/// While it lives, Ctrl-C is only noted, for the core as well. ROOT's own handler would jump out of the running code,
+/// over the frames of the core and of its threads. Any number may live at once, in any threads: Ctrl-C is meant for all
+/// of them. A process that ignores SIGINT continues to ignore it.
 class InterruptScope {
 public:
    InterruptScope();
@@ -25,16 +25,18 @@ public:
 
    /// Whether Ctrl-C was pressed, or ROOT asked to stop (`gROOT->SetInterrupt()`).
    bool Requested() const;
-   /// Whether it is the first one of this thread: a call within another one leaves it to that to hear Ctrl-C at its end.
+   /// Whether it is the first scope of this thread: a call within another one leaves Ctrl-C to the outer call, which
+   /// acts on it at its end.
    bool IsOuter() const { return fIsOuter; }
-   /// Throws Stopped where it was, with `what` in the message.
+   /// Throws Stopped if it was, with `what` in the message.
    void Check(const std::string &what) const;
 
 private:
    bool fIsOuter;
 };
 
-/// Calls `f(interrupt)`. What it throws after Ctrl-C becomes Stopped, and so does a Ctrl-C that it did not hear.
+/// Calls `f(interrupt)`. An exception of `f` after Ctrl-C becomes Stopped, and so does a Ctrl-C that `f` did not
+/// notice.
 /// \param what For the message: "the reading".
 template <class F>
 auto Interruptible(const std::string &what, F &&f) -> decltype(f(std::declval<const InterruptScope &>()))
@@ -54,7 +56,7 @@ auto Interruptible(const std::string &what, F &&f) -> decltype(f(std::declval<co
          return result;
       }
    } catch (const Error &) {
-      throw; // of a public function that was called
+      throw; // of a public function that `f` called
    } catch (const Stopped &) {
       throw;
    } catch (...) {
@@ -63,8 +65,8 @@ auto Interruptible(const std::string &what, F &&f) -> decltype(f(std::declval<co
    }
 }
 
-/// Guard() for a public function that may take long: Ctrl-C ends it with Interrupted where the core hears it, or else at its end,
-/// instead of ROOT's own handler, which would jump out of it.
+/// Guard() for a public function that may take long: Ctrl-C ends it with Interrupted, as soon as the core notices or
+/// else at its end; ROOT's own handler would jump out of it.
 /// \param f Takes nothing, or the InterruptScope.
 /// \param what For the message: "the reading".
 template <class F>
@@ -80,7 +82,7 @@ decltype(auto) LongCall(const std::string &where, F &&f, const std::string &what
    });
 }
 
-/// From now on an Interrupted that nobody catches ends the macro that runs, without an abort.
+/// From now on an uncaught Interrupted ends the running macro, without an abort.
 void EndMacroWhereUncaught();
 
 } // namespace Internal

@@ -12,21 +12,22 @@
 namespace CladTorch {
 namespace Internal {
 
-/// A module on LibTorch. From Begin() to End() no other thread runs one, because all use LibTorch's random numbers and the
-/// modules' own tensors.
+/// A module that LibTorch runs. From Begin() to End() no other thread runs one, because all use LibTorch's random
+/// numbers and the modules' own tensors.
 class LibTorchCalls {
 public:
    virtual ~LibTorchCalls() = default;
-   /// LibTorch's operators run on so many threads until End(); 0: on as many as it is set to.
+   /// LibTorch's operators run on `threads` threads until End(); 0: on as many as LibTorch is set to.
    virtual void Begin(std::size_t threads) const noexcept = 0;
-   /// From `x` [rows, inputs] the outputs [rows, outputs]; in training with what goes back, and `state` changes. `seed` is
-   /// that of LibTorch's random numbers, `step` counts the batches of the fit before this one. The module's tensors lie in
-   /// the caller's memory from here on.
+   /// Computes the outputs [rows, outputs] of `x` [rows, inputs]; in training it keeps what Backward() needs, and
+   /// changes `state`. `seed` is that of LibTorch's random numbers, `step` counts the batches of the fit before this
+   /// one. From here on the module's tensors lie in the caller's memory.
    virtual void Forward(bool training, std::uint64_t seed, std::uint64_t step, rust::Slice<const float> x,
                         rust::Slice<const float> parameters, rust::Slice<float> state, rust::Slice<float> outputs) const = 0;
-   /// From the adjoint of the outputs the gradient of the parameters.
+   /// Computes the gradient of the parameters from the adjoint of the outputs.
    virtual void Backward(rust::Slice<const float> adjoint, rust::Slice<float> gradient) const = 0;
-   /// From `x` [rows, inputs] the derivatives [rows, outputs, inputs] of each row's outputs by its elements, in evaluation.
+   /// The derivatives [rows, outputs, inputs] of each row's outputs by its elements in `x` [rows, inputs], in
+   /// evaluation mode.
    virtual void Gradient(rust::Slice<const float> x, rust::Slice<const float> parameters, rust::Slice<float> state,
                          rust::Slice<float> gradient) const = 0;
    /// Gives the tensors back their own memory.

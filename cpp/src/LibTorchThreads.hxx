@@ -18,7 +18,7 @@ namespace Internal {
 class LibTorchThreads {
 public:
    virtual ~LibTorchThreads() = default;
-   /// Calls share(work, member) for each member, in a parallel region of LibTorch's; one after the other inside of another one.
+   /// Calls share(work, member) for each member in a parallel region of LibTorch; sequentially inside another region.
    virtual void
    Run(std::size_t members, const Core::Work &work, rust::Fn<void(const Core::Work &, std::size_t)> share) const noexcept = 0;
 };

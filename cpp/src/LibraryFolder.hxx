@@ -15,7 +15,7 @@ std::string LibraryFolder();
 /// Makes the headers of LibTorch, in `folder`/include, known to the interpreter, and those C++ modules in `folder` that
 /// belong to this ROOT and to these headers; reads CladTorch's headers.
 ///
-/// A wheel has none in `folder`: it makes that of CladTorch's headers here, in the user's cache, unless it is there.
+/// A wheel has none in `folder`: it makes that of CladTorch's headers here, in the user's cache, unless it exists.
 void AddModules(const std::string &folder);
 
 /// Makes the C++ modules of LibTorch's headers for a plugin that came without them, and lets the interpreter use them.

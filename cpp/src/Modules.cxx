@@ -33,7 +33,7 @@ bool Exists(const std::string &path)
    return std::filesystem::exists(path, missing);
 }
 
-/// One module of headers, of which the stamp says from what they were made.
+/// A module of headers; its stamp records what it was made from.
 struct Module {
    const char *fName;
    const char *fHeader;
@@ -48,7 +48,7 @@ constexpr Module kOursOfTorch{"CladTorchTorch", "CladTorch/Torch/Headers.hxx", {
 /// The modules for one plugin, this ROOT and this LibTorch.
 class ModuleFolder {
 public:
-   /// `folder` lies beside the plugin.
+   /// `folder` is beside the plugin.
    explicit ModuleFolder(const std::string &folder)
       : fFolder(folder), fLibTorch(folder + "/include"), fIsWheel(Exists(folder + "/first_use.h"))
    {
@@ -60,7 +60,7 @@ public:
 
    void AddIncludePaths() const
    {
-      // Load.hxx and Torch.hxx look for what lies in both.
+      // Load.hxx and Torch.hxx look for entries of both.
       for (const auto &folder : {fBeside, fFolder})
          if (!folder.empty())
             gInterpreter->AddIncludePath(std::filesystem::path(folder).parent_path().c_str());
@@ -68,7 +68,7 @@ public:
       gInterpreter->AddIncludePath((fLibTorch + "/torch/csrc/api/include").c_str());
    }
 
-   /// Lets the interpreter use those that are there; makes the small one of CladTorch's own headers, if it has to.
+   /// Lets the interpreter use the existing modules; makes the small one of CladTorch's own headers if necessary.
    void Add()
    {
       Make(kOurs, fRootVersion);
@@ -76,7 +76,7 @@ public:
       AddTorch();
    }
 
-   /// Makes the modules of LibTorch, where the plugin came without them.
+   /// Makes the modules of LibTorch if the plugin came without them.
    void MakeTorch()
    {
       if (fHasTorch || !fHasOurs)
@@ -90,7 +90,7 @@ private:
    std::string fFolder, fLibTorch, fBeside, fRootVersion, fVersions;
    bool fIsWheel = false, fHasOurs = false, fHasTorch = false;
 
-   /// A wheel lies in ROOT's folder, beside LibTorch's, and has its modules in the user's cache.
+   /// A wheel is installed in ROOT's folder, beside LibTorch's, and has its modules in the user's cache.
    void OpenCache()
    {
       fBeside = fFolder;
@@ -123,8 +123,8 @@ private:
       }
    }
 
-   /// Whether the module is whole and was made by this ROOT from these headers, of which `versions` tells. Clang itself
-   /// would stop with an error, or believe it (see cmake/StampModule.cmake, which writes the stamp).
+   /// Whether the module is whole and was made by this ROOT from these headers, as `versions` identifies them. Clang
+   /// itself would stop with an error, or accept the module (see cmake/StampModule.cmake, which writes the stamp).
    bool IsWhole(const Module &module, const std::string &versions) const
    {
       std::error_code missing;
@@ -143,7 +143,7 @@ private:
 
    void AddTorch()
    {
-      // LibTorch.hxx says that it will be slow where there is no module.
+      // LibTorch.hxx warns that it will be slow without a module.
       if (Add(kLibTorch, fVersions) && fHasOurs)
          fHasTorch = Add(kOursOfTorch, fVersions);
    }

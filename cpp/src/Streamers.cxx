@@ -1,7 +1,7 @@
 /// \file Streamers.cxx
 /// \brief ROOT's files, trees and JSON refuse the public classes in words.
 ///
-/// Without a streamer of their own ROOT would write what their members point to, which it does not know.
+/// Without custom streamers ROOT would write what the members point to, whose types it does not know.
 
 #include <CladTorch/CladTorch.hxx>
 #include <CladTorch/Guard.hxx>
@@ -11,7 +11,7 @@
 
 #include <string>
 
-// Of the dictionary; there is one for each class that the LinkDef file names.
+// Defined by the dictionary, one for each class that the LinkDef file names.
 #define CLADTORCH_DICTIONARY(CLASS)                             \
    namespace ROOT {                                            \
    TGenericClassInfo *GenerateInitInstance(const CLASS *);     \

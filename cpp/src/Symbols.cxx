@@ -1,9 +1,9 @@
 /// \file Symbols.cxx
 /// \brief The inline functions of the public headers, and of the containers in their interface, as symbols of the library.
 ///
-/// ROOT's interpreter never compiles an inline function that it met for the first time in a declaration that failed: after
-/// a typing error the corrected macro would not link. It finds them here. This file is compiled with
-/// -fkeep-inline-functions, or what clang has instead.
+/// ROOT's interpreter never compiles an inline function that it first met in a declaration that failed: after a typing
+/// error the corrected macro would not link. It finds the functions here. This file is compiled with
+/// -fkeep-inline-functions, or clang's equivalent.
 
 #include <CladTorch/CladTorch.hxx>
 
@@ -23,7 +23,7 @@ template class std::map<std::string, CladTorch::FloatView>;
 namespace CladTorch {
 namespace Internal {
 
-/// Makes the compiler write T's implicit members.
+/// Makes the compiler emit T's implicit members.
 template <class T>
 void KeepCopies(const T &value, T &other)
 {
@@ -52,7 +52,7 @@ template void KeepCopies(const TensorLoss &, TensorLoss &);
 template void KeepCopies(const Trial &, Trial &);
 template void KeepCopies(const std::pair<Dataset, Dataset> &, std::pair<Dataset, Dataset> &);
 
-/// Makes the compiler write the constructors without arguments.
+/// Makes the compiler emit the default constructors.
 FitOptions KeepDefaults()
 {
    const History history;

@@ -18,13 +18,13 @@ inline rust::Slice<const std::uint8_t> Bytes(const std::string &text)
    return {reinterpret_cast<const std::uint8_t *>(text.data()), text.size()};
 }
 
-/// A name on one line: control characters and what shows nothing are escaped, the middle of a long one is left out.
+/// A name on one line: control and invisible characters are escaped, the middle of a long name is left out.
 inline std::string ShownName(const std::string &name)
 {
    return std::string(Core::text_name(Bytes(name)));
 }
 
-/// A message: the same, but its lines stay; those behind the first are indented.
+/// A message: the same, but its lines stay; those after the first are indented.
 inline std::string ShownMessage(const std::string &message)
 {
    return std::string(Core::text_message(Bytes(message)));

@@ -7,8 +7,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// While it lives, errors of public functions that this thread calls are thrown and not printed: who caught them throws another
-/// one that tells of them.
+/// While it lives, errors of public functions that this thread calls are thrown but not printed: their catcher throws
+/// another error that reports them.
 class Unprinted {
 public:
    Unprinted() { ++fgCount; }

@@ -1,4 +1,4 @@
-//! Builds the numerical kernels (CMake, `cpp/kernels`). They leave BLAS open, which a program has with LibTorch.
+//! Builds the numerical kernels (CMake, `cpp/kernels`). They leave BLAS unresolved; a program gets it from LibTorch.
 
 use std::path::Path;
 use std::{env, fs};
@@ -15,14 +15,14 @@ fn main() {
     let generator = env::var("CMAKE_GENERATOR").unwrap_or_default();
     let folder = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join(format!("kernels {generator}").trim());
     let mut config = cmake::Config::new(source);
-    // Fuzzing and `cargo xtask sanitize`: the kernels are watched like the Rust code around them.
+    // Fuzzing and `cargo xtask sanitize`: the kernels are instrumented like the Rust code around them.
     let sanitizers = env::var("CARGO_CFG_SANITIZE").unwrap_or_default();
     if sanitizers.contains("address") {
         config.cxxflag("-fsanitize=address,undefined");
-        // These three keep g++ from comparing addresses of functions in constant expressions (GCC's bug 71962); a null pointer
-        // that is used is an error of addresses in any case.
+        // These three keep g++ from comparing addresses of functions in constant expressions (GCC's bug 71962); the use
+        // of a null pointer is an address error in any case.
         config.cxxflag("-fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute");
-        // What is undefined ends the process: there is only one runtime library, rustc's for addresses.
+        // Undefined behaviour ends the process: there is only one runtime library, rustc's for addresses.
         config.cxxflag("-fsanitize-undefined-trap-on-error");
     }
     let out = config.out_dir(folder).profile("Release").build_target("cladtorch_kernels").build();
@@ -31,7 +31,7 @@ fn main() {
     for library in fs::read_to_string(out.join("build/libraries.txt")).unwrap_or_default().split_whitespace() {
         println!("cargo::rustc-link-lib={library}");
     }
-    // For the unit tests, which have LibTorch's BLAS.
+    // For the unit tests, which link LibTorch's BLAS.
     println!("cargo::rerun-if-env-changed=LIBTORCH");
     if let Some(root) = env::var_os("LIBTORCH") {
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", Path::new(&root).join("lib").display());

@@ -25,7 +25,7 @@ fn numbers(count: usize, seed: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 37 + seed * 101) as f32 * 0.37).sin() * 1.3).collect()
 }
 
-/// Packed, with what is no number where there is no column.
+/// Packed, with NaN where there is no column.
 fn packed(rows: usize, columns: usize, dense: &[f32]) -> Vec<f32> {
     let mut packed = vec![0.0; rows * f32::padded(columns)];
     f32::pack_matrix(rows, columns, dense, &mut packed);

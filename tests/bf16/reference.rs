@@ -1,10 +1,10 @@
-//! A perceptron whose products are rounded, as slowly as it is plain: float64, number by number.
+//! A perceptron with rounded products, as slow as it is plain: float64, number by number.
 
 use cladtorch::graph::{Activation, Loss};
 
 use support::events::Events;
 
-/// The nearest bfloat16 of a number of float32, the even one between two; denormal numbers are zero.
+/// The nearest bfloat16 of a float32 number, ties to even; denormal numbers become zero.
 pub fn nearest(value: f32) -> f32 {
     if value.is_nan() {
         return f32::NAN;
@@ -32,7 +32,7 @@ impl Network<'_> {
         self.sizes.len() - 1
     }
 
-    /// Where the weight [outputs, inputs] of a layer lies in the flat vector, its bias behind it.
+    /// The place of the weight [outputs, inputs] of a layer in the flat vector, followed by its bias.
     fn weight(&self, layer: usize) -> usize {
         (0..layer).map(|before| (self.sizes[before] + 1) * self.sizes[before + 1]).sum()
     }

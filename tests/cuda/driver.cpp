@@ -1,5 +1,5 @@
-// A driver whose GPU is the host: modules are names of libraries that tests/cuda/host.rs made. VERSION, DEVICES and LOST say what
-// is wrong with it; it has 64 MiB of memory for each allocation, and refuses calls without a current context.
+// A driver whose GPU is the host: modules are names of libraries that tests/cuda/host.rs made. VERSION, DEVICES and
+// LOST define its faults; it has 64 MiB of memory for each allocation, and refuses calls without a current context.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -31,7 +31,7 @@ struct Function {
    unsigned fNumber, fParameters, fShared;
 };
 
-/// What a stream launches while it is captured.
+/// The launches of a stream while it is captured.
 using Graph = std::vector<std::function<int()>>;
 Graph *gCaptured;
 

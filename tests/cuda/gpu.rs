@@ -22,7 +22,7 @@ pub fn results(
         memory.upload(&bytes)?;
         Ok(memory)
     };
-    // With what lies between their elements.
+    // Including the memory between their elements.
     let inputs: Vec<GpuMemory> =
         recorder.inputs().iter().map(|input| up(&with_gaps(input))).collect::<Result<_, _>>()?;
     let seeds = recorder.seeds();
@@ -57,7 +57,7 @@ pub fn results(
     Ok(results)
 }
 
-/// The memory that a tensor's elements lie in, from the first to the last.
+/// The memory that holds a tensor's elements, from the first to the last.
 fn with_gaps(tensor: &Tensor) -> Tensor {
     let reach = |(&size, stride): (&i64, i64)| (size - 1) * stride;
     match tensor.numel() {

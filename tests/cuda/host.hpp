@@ -1,5 +1,5 @@
-// CUDA's words for a C++ compiler: blocks and their threads run one after the other, in this order or the reverse one. Threads that
-// wait for one another are contexts of one thread of the host.
+// CUDA's keywords and functions for a C++ compiler: blocks and their threads run one after the other, in this order or
+// the reverse one. Threads that wait for one another are contexts of one thread of the host.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -21,15 +21,15 @@ struct Place {
 };
 Place blockIdx, threadIdx, blockDim, gridDim;
 
-/// What a thread does until it goes on.
+/// The state of a thread until it continues.
 enum class Waits {
    kNot,
    kBlock, ///< for the other threads of its block
-   kSpins, ///< asks again and again for what another block writes
+   kSpins, ///< polls for a value that another block writes
    kDone,
 };
 
-/// Threads of some blocks, each up to where it waits. A block goes on as long as it can before the next one begins.
+/// Threads of some blocks, each run up to its next wait. A block runs as long as it can before the next one begins.
 class Threads {
    struct Thread {
       ucontext_t fContext;
@@ -60,7 +60,7 @@ class Threads {
       return count;
    }
 
-   /// Runs this block until all its threads wait, spin or are done; whether one did anything but spin.
+   /// Runs this block until all its threads wait, spin or are done; returns whether one did anything but spin.
    bool Progress(bool reverse)
    {
       bool any = false;
@@ -94,7 +94,7 @@ public:
       swapcontext(&now.fContext, &fCaller);
    }
 
-   /// Runs so many blocks from `first` on; false where some threads wait for others that never come.
+   /// Runs `blocks` blocks from `first` on; false if some threads wait for others that never arrive.
    template <typename Body>
    bool Run(unsigned first, unsigned blocks, bool reverse, Body body)
    {
@@ -134,13 +134,13 @@ public:
 Threads *Threads::fNow;
 Threads gThreads;
 
-/// Of each block, beside what is static.
+/// Memory of each block, in addition to static memory.
 std::vector<std::vector<float>> gShared;
 
-/// For whom the threads of a kernel wait.
+/// The threads for which those of a kernel wait.
 enum class For { kNobody, kBlock, kGrid };
 
-/// Blocks of a cluster; how many of each cluster's have come to a meeting, and how many meetings a block has passed.
+/// Blocks of a cluster; how many of each cluster's have reached a meeting, and how many meetings a block has passed.
 unsigned gCluster = 1;
 std::vector<unsigned> gArrived, gPassed;
 

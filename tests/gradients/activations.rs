@@ -5,7 +5,7 @@ use cladtorch::graph::Activation;
 use cladtorch::kernels::is_sign_activation;
 use cladtorch::kernels::strided::{self, Adjoint, StridedView};
 
-/// The operands of the function that an activation is, at the points z, and how they are read.
+/// The operands of an activation's function at the points z, and their views.
 fn operands<T: Scalar>(kind: Activation, z: &[f64]) -> (u8, Vec<Vec<T>>, Vec<StridedView>) {
     let (function, number) = kind.function();
     let operands = std::iter::once(cast(z)).chain(number.map(|number| cast(&[number]))).collect();
@@ -47,7 +47,7 @@ fn torch_rtol(kind: Activation) -> f64 {
     if kind == Activation::Softplus { 2.1e-9 } else { 1e-12 }
 }
 
-/// Points where central differences mean something: none within a step of a kink.
+/// Points where central differences are meaningful: none within a step of a kink.
 fn smooth(kind: Activation, z: f64) -> bool {
     !matches!(kind, Activation::ReLU | Activation::LeakyReLU) || z.abs() > 1e-4
 }
@@ -160,7 +160,7 @@ fn a_nan_is_not_hidden() {
     }
 }
 
-/// Those that run inside a layer are pulled back from their value.
+/// Activations that run inside a layer are pulled back from their value.
 #[test]
 fn the_value_tells_the_derivative_of_an_activation_inside_a_layer() {
     let z = points();

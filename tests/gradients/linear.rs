@@ -1,4 +1,5 @@
-//! The linear layer and its pullback, the one derivative written by hand: by BLAS and by register tiles on packed matrices.
+//! The linear layer and its pullback, the only derivative written by hand: by BLAS and by register tiles on packed
+//! matrices.
 
 use super::*;
 use cladtorch::graph::Activation;
@@ -33,7 +34,7 @@ enum Way {
 
 const IDENTITY: u8 = Activation::Identity as u8;
 
-/// What must be overwritten.
+/// Initial contents that must be overwritten.
 fn undefined<T: Scalar>(length: usize) -> Vec<T> {
     vec![T::from_f64(f64::NAN); length]
 }

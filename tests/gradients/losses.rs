@@ -7,7 +7,7 @@ use tch::Reduction;
 /// A loss and its parameter.
 type Case = (Loss, f64);
 
-/// Every loss, with more than one parameter where it has one.
+/// Every loss, with several parameters if it has one.
 fn cases() -> Vec<Case> {
     let parameters = |loss: Loss| -> &[f64] {
         match loss {
@@ -21,7 +21,7 @@ fn cases() -> Vec<Case> {
     Loss::ALL.iter().flat_map(|&loss| parameters(loss).iter().map(move |&parameter| (loss, parameter))).collect()
 }
 
-/// Numbers of outputs of a loss, some of them odd where it takes them.
+/// Numbers of outputs of a loss, including odd ones if it allows them.
 fn columns(kind: Loss) -> &'static [usize] {
     if kind == Loss::Gaussian { &[2, 4, 6, 14] } else { &[1, 2, 3, 7] }
 }
@@ -222,7 +222,7 @@ fn a_nan_is_not_hidden() {
     }
 }
 
-/// Below the least logarithm of a variance the loss has no other minimum than at it, and stays finite in float32.
+/// Below the least logarithm of a variance the loss has no other minimum, and stays finite in float32.
 #[test]
 fn a_variance_too_small_is_drawn_back() {
     let least = LEAST_LOG_VARIANCE;

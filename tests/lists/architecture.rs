@@ -1,4 +1,5 @@
-//! The architecture map in `rust/src/lib.rs` names every module, and for each what it uses; arrows point down only.
+//! The architecture map in `rust/src/lib.rs` names every module, and for each the modules that it uses; dependencies
+//! point down only.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,10 +7,10 @@ use std::path::Path;
 use support::checkout::source;
 
 const MAP: &str = include_str!("../../rust/src/lib.rs");
-/// What all of a crate uses, which the map does not list.
+/// Modules that a whole crate uses, which the map does not list.
 const EVERYWHERE: [&str; 5] = ["Error", "Result", "error", "interrupt", "text"];
 
-/// Of a row of the map.
+/// Names in a row of the map.
 struct Row<'a> {
     modules: Vec<&'a str>,
     uses: &'a str,
@@ -47,7 +48,7 @@ fn modules(folder: &Path) -> BTreeSet<String> {
     names.filter(|name| !["lib", "bin"].contains(&name.as_str())).collect()
 }
 
-/// What the code in `path`, a file or folder, names of its own crate.
+/// The modules of its own crate that the code in `path`, a file or folder, names.
 fn used(path: &Path, found: &mut BTreeSet<String>) {
     if path.is_dir() {
         return path.read_dir().unwrap().for_each(|entry| used(&entry.unwrap().path(), found));

@@ -6,14 +6,14 @@ use std::path::Path;
 /// Where messages are written.
 const FOLDERS: [&str; 5] = ["cpp/src", "cpp/include", "cpp/python", "rust/src", "rust/base/src"];
 
-/// The messages between double backticks before the section about those of others, with the parts between the ellipses.
+/// The messages between double backticks before the section on messages of others, with the parts between the ellipses.
 pub fn quoted(page: &str) -> Vec<(&str, Vec<&str>)> {
     let (ours, _) = page.split_once("## From ROOT and the system").expect("the page has such a section");
     let messages = ours.split("``").skip(1).step_by(2);
     messages.map(|message| (message, message.split('…').filter(|part| part.len() > 3).collect())).collect()
 }
 
-/// All text of the sources, with the literals that are broken over several lines put together.
+/// The text of all sources, with literals that are split over several lines joined.
 pub fn sources(checkout: &Path) -> String {
     let mut text = String::new();
     for folder in FOLDERS {
@@ -34,7 +34,7 @@ fn collect(folder: &Path, text: &mut String) {
     }
 }
 
-/// Without the ends of lines between `"a"` and `"b"`, and those behind a backslash.
+/// Without the line breaks between `"a"` and `"b"`, and those after a backslash.
 fn joined(text: &str) -> String {
     let mut whole = String::new();
     for line in text.lines() {

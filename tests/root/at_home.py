@@ -1,4 +1,4 @@
-"""What Python expects of objects: repr, len, help, dir, records, pickles, and errors said once."""
+"""Python's usual behaviour of objects: repr, len, help, dir, records, pickles, and errors reported once."""
 
 import copy
 import inspect
@@ -72,7 +72,7 @@ named_options = ct.FitOptions(fDevice="cpu")
 named_options.fCheckpoint = "a.ckpt"
 assert (named_options.fDevice, named_options.fCheckpoint) == ("cpu", "a.ckpt") and ct.FitOptions(named_options).fCheckpoint == "a.ckpt"
 
-# What says all by its name.
+# Its name says it all.
 WITHOUT = [("Batches", "Rows"), ("FloatView", "Data"), ("FloatView", "Rows"), ("FloatView", "Size"), ("Label", "IsNumber"), ("Stream", "SetMixing")]
 # Every public method and class has a meaning in help(), below its signatures.
 for name in dir(ROOT.CladTorch):

@@ -1,5 +1,5 @@
 /// \file back_to_root.C
-/// \brief Tensors back to ROOT: matrices, data frames, friend trees, and what happens where a disk is full.
+/// \brief Tensors back to ROOT: matrices, data frames, friend trees, and the behaviour on a full disk.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -87,7 +87,7 @@ void CheckFriend()
    CHECK(std::make_unique<TFile>("other.root")->Get<TTree>("mine")->GetEntries() == kEntries);
 }
 
-/// Files of this folder whose names hold `part`.
+/// Files of this folder whose names contain `part`.
 int Files(const char *part)
 {
    int count = 0;
@@ -159,7 +159,7 @@ void CheckErrors()
    CHECK(std::make_unique<TFile>("kept.root")->Get<TTree>("cladtorch")->GetEntries() == kEntries);
 }
 
-/// What stands at the path is not replaced unless it is a file that may be written, and passes its mode on.
+/// A file at the path is replaced only if it is a regular one with write permission, and passes its mode on.
 void CheckPlaces()
 {
    namespace fs = std::filesystem;

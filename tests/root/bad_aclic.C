@@ -1,5 +1,5 @@
 /// \file bad_aclic.C
-/// \brief Compiled by ACLiC: errors are caught by their own type, and the session goes on.
+/// \brief Compiled by ACLiC: errors are caught by their own type, and the session continues.
 
 #include <CladTorch/CladTorch.hxx>
 #include <CladTorch/Testing.hxx>

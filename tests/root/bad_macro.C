@@ -1,5 +1,5 @@
 /// \file bad_macro.C
-/// \brief An error that nobody catches: ROOT ends the process, after the whole message.
+/// \brief An uncaught error: ROOT ends the process, after the whole message.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>

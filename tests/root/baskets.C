@@ -1,5 +1,5 @@
 /// \file baskets.C
-/// \brief Files of every codec, and a list of where some of their baskets lie, for tests of the decoder alone.
+/// \brief Files of every codec, and a list of the positions of some of their baskets, for tests of the decoder alone.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "readers.h"

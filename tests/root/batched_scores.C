@@ -19,7 +19,7 @@ std::string Name(int file)
    return "batched_" + std::to_string(file) + ".root";
 }
 
-/// Files with clusters smaller and larger than a block; an event's number goes on from file to file.
+/// Files with clusters smaller and larger than a block; the numbers of events continue from file to file.
 void Write()
 {
    ULong64_t start = 0;
@@ -58,7 +58,7 @@ std::vector<float> Expected(const CladTorch::Model &model)
    return model.Predict(model.NewDataset().Add({"events", Files()}, "x > 0"));
 }
 
-/// Calls `define` and gives what it says on the screen as information.
+/// Calls `define` and passes its screen output on as information.
 std::string fSaid;
 void Note(int level, Bool_t abort, const char *where, const char *message)
 {
@@ -82,7 +82,8 @@ ROOT::RDF::RNode Batched(const CladTorch::Model &model, ROOT::RDF::RNode frame, 
    return scored;
 }
 
-/// How many scores of the events that `frame` gives differ by more than `tolerance` from those expected, and that it gives `count`.
+/// Number of scores of the events of `frame` that differ by more than `tolerance` from those expected; checks that it
+/// has `count` events.
 void Compare(const char *what, ROOT::RDF::RNode frame, const std::vector<float> &expected, std::size_t count, float tolerance = 0)
 {
    auto events = frame.Take<int>("event");

@@ -1,6 +1,6 @@
 /// \file chains.C
-/// \brief Chains whose files have a column in different types, or not at all: every pair of types in every way of reading
-///        gives the numbers that were written, or a message that names column and file.
+/// \brief Chains whose files have a column in different types, or not at all: every pair of types in every way of
+///        reading gives the written numbers, or a message that names column and file.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -66,7 +66,7 @@ std::map<std::string, Kind> Kinds()
            {"RVec<float>", Object<ROOT::RVecF>()}};
 }
 
-/// Without what ROOT takes for a set of letters.
+/// Without the characters that ROOT takes for a set of letters.
 std::string FileOf(std::string kind)
 {
    for (char &letter : kind)
@@ -143,7 +143,7 @@ std::map<std::string, Way_t> Ways(bool list)
    return ways;
 }
 
-/// What is read of `first` and `second` as the type of the first: a number in the place of a list is a list of one.
+/// The values of `first` and `second` read as the type of the first: a number in place of a list is a list of one.
 std::vector<float> Expected(const Kind &first, const Kind &second)
 {
    std::vector<float> numbers;
@@ -156,7 +156,7 @@ std::vector<float> Expected(const Kind &first, const Kind &second)
    return numbers;
 }
 
-/// Column and file, or what the fast reader alone does not read.
+/// Column and file, or the part that the fast reader alone does not read.
 bool Names(const std::string &message, const std::string &way, const std::string &file)
 {
    const auto has = [&](const std::string &part) { return message.find(part) != std::string::npos; };
@@ -195,7 +195,7 @@ void ComparePairs()
    CHECK(wrong == 0 && right > pairs);
 }
 
-/// The user's own way to leave the entries of such files out.
+/// The user's own way of leaving out the entries of such files.
 void CheckFiltered()
 {
    ROOT::RDataFrame frame("t", {FileOf("float"), FileOf("none")});

@@ -1,5 +1,5 @@
 /// \file check.h
-/// \brief What the macros of these tests share: a macro ends with exit code 1 at the first check that does not hold.
+/// \brief Code that the macros of these tests share: a macro ends with exit code 1 at the first failed check.
 
 #ifndef CLADTORCH_TEST_CHECK
 #define CLADTORCH_TEST_CHECK
@@ -33,7 +33,7 @@ inline bool Near(double a, double b, double tolerance)
    return std::fabs(a - b) <= tolerance;
 }
 
-/// Runs `f`, which has to throw a CladTorch::Error whose message holds every one of `parts`, one at least.
+/// Runs `f`, which must throw a CladTorch::Error whose message contains every one of `parts`, at least one.
 template <class F>
 void Refuses(const char *what, F f, std::initializer_list<const char *> parts)
 {
@@ -51,7 +51,7 @@ void Refuses(const char *what, F f, std::initializer_list<const char *> parts)
    Check(holds, what, __FILE__, __LINE__);
 }
 
-/// What Print() of an object says.
+/// The output of Print() of an object.
 template <class T>
 std::string Printed(const T &object)
 {

@@ -1,4 +1,4 @@
-"""CladTorch.Compile in PyROOT, of a function given to gInterpreter.Declare."""
+"""CladTorch.Compile in PyROOT, for a function passed to gInterpreter.Declare."""
 
 import ROOT
 

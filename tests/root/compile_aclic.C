@@ -16,7 +16,7 @@ void compile_aclic()
    Passed();
 }
 
-/// Captured tensors that change, calls that overlap, tensors that are not what their memory holds.
+/// Captured tensors that change, calls that overlap, tensors that differ from the contents of their memory.
 void compile_captured()
 {
    torch::manual_seed(1);

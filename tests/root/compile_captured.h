@@ -1,6 +1,6 @@
 /// \file compile_captured.h
-/// \brief Compiled functions and what lies outside their inputs: captured tensors that change, calls that overlap, tensors
-/// that are not what their memory holds.
+/// \brief Compiled functions and the state outside their inputs: captured tensors that change, calls that overlap,
+/// tensors that differ from the contents of their memory.
 
 #ifndef CLADTORCH_TEST_COMPILE_CAPTURED
 #define CLADTORCH_TEST_COMPILE_CAPTURED
@@ -9,13 +9,13 @@
 
 namespace Captured {
 
-/// LibTorch throws its own exceptions out of backward().
+/// LibTorch throws its own exceptions from backward().
 inline void GoBack(const torch::Tensor &value)
 {
    CladTorch::Internal::TorchGuard("test", [&] { value.backward(); });
 }
 
-/// A parameter that was frozen when the function was observed, and is trained later, and frozen again.
+/// A parameter that was frozen when the function was observed, is trained later, and frozen again.
 inline void FrozenParameters()
 {
    auto w = torch::randn({4});
@@ -33,7 +33,7 @@ inline void FrozenParameters()
    CHECK(!w.grad().defined() && compiled.BackEnd() == "aot");
 }
 
-/// Jacobian() is a question of its own, between a Forward() and its Backward().
+/// Jacobian() is independent of a Forward() and its Backward() around it.
 inline void JacobianBetweenForwardAndBackward()
 {
    const auto x = torch::randn({5}, torch::kFloat64), other = torch::randn({5}, torch::kFloat64);
@@ -43,7 +43,7 @@ inline void JacobianBetweenForwardAndBackward()
    CHECK(Close(compiled.Backward({torch::ones_like(y)})[0], x.exp()));
 }
 
-/// LibTorch puts off the change of sign in `imag(conj(z))`: the memory holds the opposite.
+/// LibTorch defers the change of sign in `imag(conj(z))`: the memory holds the opposite.
 inline void NegativeViews()
 {
    const auto z = torch::randn({6}, torch::kComplexFloat);
@@ -62,8 +62,8 @@ inline void NegativeViews()
    CHECK(Close(CladTorch::Compile([](torch::Tensor given) { return given.exp(); }, {x}).Forward({x}), x.exp()));
 }
 
-/// Batch normalisation in training changes its running statistics at each call; a graph with two calls goes back all the
-/// same.
+/// Batch normalisation in training changes its running statistics at each call; a graph with two calls still goes
+/// backward.
 inline void TwoBatches()
 {
    const auto run = [](bool compile) {
@@ -86,8 +86,8 @@ inline void TwoBatches()
    CHECK(compiled2.BackEnd() == "aot");
 }
 
-/// Running statistics that a function changes twice, and those, and counters, that it changes and uses for something else:
-/// LibTorch runs these.
+/// Running statistics that a function changes twice, and running statistics and counters that it changes and uses
+/// otherwise: LibTorch runs these.
 inline void ChangedAndUsedAgain()
 {
    torch::nn::BatchNorm1d norm(4);
@@ -111,7 +111,7 @@ inline void ChangedAndUsedAgain()
    CHECK(calls.item<int>() == 4);
 }
 
-/// A second derivative runs the function itself again: what it counts was counted by the first pass.
+/// A second derivative runs the function itself again: the first pass has counted already.
 inline void SecondDerivatives()
 {
    torch::nn::BatchNorm1d norm(4);
@@ -128,7 +128,7 @@ inline void SecondDerivatives()
    CHECK(Close(first, eager) && Close(second, torch::autograd::grad({eager.square().sum()}, {x})[0]));
 }
 
-/// Observing a function leaves nothing behind, whatever it does to captured tensors.
+/// Observing a function leaves no trace, whatever it does to captured tensors.
 inline void NothingIsLeftBehind()
 {
    const auto x = torch::randn({4});
@@ -165,7 +165,7 @@ inline void NothingIsLeftBehind()
    CHECK(many.BackEnd() == "autograd" && torch::equal(list[0], torch::zeros({3})));
 }
 
-/// A number that is read out of a captured tensor, or out of whole numbers, is another one tomorrow.
+/// A number read from a captured tensor, or from whole numbers, may differ later.
 inline void NumbersOfCapturedTensors()
 {
    const auto x = torch::randn({4});
@@ -195,7 +195,7 @@ inline void NumbersOfCapturedTensors()
       [](torch::Tensor given, torch::Tensor n) { return given * n.item<std::int64_t>(); }, {x, torch::tensor(2)});
    CHECK(runs("count", count));
    CHECK(Close(count.Forward({x, torch::tensor(5)}), 5 * x));
-   // These read nothing that may be another value: whole numbers compared with themselves, a number that the function made.
+   // These read no value that may change: whole numbers compared with themselves, a number that the function made.
    const auto whole = torch::ones({3}, torch::kLong);
    const auto own = CladTorch::Compile(
       [&](torch::Tensor given) { return torch::equal(whole, whole) ? given * torch::arange(3).sum().item<std::int64_t>() : given; }, {x});
@@ -227,7 +227,8 @@ inline void InferenceMode()
    CHECK(Close(cubes.Jacobian({x})[0], 3 * x * x));
 }
 
-/// As an operator's own kernel may call it: LibTorch is told not to record, whoever runs the function has its gradient.
+/// As an operator's own kernel may call it: LibTorch is told not to record, but the function's gradient is still
+/// available.
 inline void Unrecorded()
 {
    const auto x = torch::randn({4});
@@ -248,7 +249,7 @@ inline void Unrecorded()
    both();
 }
 
-/// What jit wrote, to be read; the other back ends write nothing.
+/// The code that jit wrote, for reading; the other back ends write none.
 inline void Code()
 {
    const auto x = torch::randn({8, 4});
@@ -279,7 +280,7 @@ inline void ShapeOfANumber()
            {"no dimension"});
 }
 
-/// A function that replaces its state, or counts, runs once for each call once that is known.
+/// A function that replaces its state, or counts, runs once per call as soon as that is known.
 inline void State()
 {
    struct Network {
@@ -308,7 +309,7 @@ inline void State()
    }
 }
 
-/// A tensor that a function keeps is that of the last call.
+/// A tensor that a function keeps comes from the last call.
 inline void KeptTensors()
 {
    torch::Tensor weights;
@@ -339,7 +340,7 @@ inline void KeptTensors()
    CHECK(CladTorch::Compile(cache, {x}).BackEnd() == "aot");
 }
 
-/// What the caller does with a gradient of Backward() changes neither another one nor the adjoint.
+/// A change that the caller makes to a gradient of Backward() affects neither another gradient nor the adjoint.
 inline void GradientsApart()
 {
    const auto x = torch::randn({3, 4}), b = torch::randn({3, 4});

@@ -56,7 +56,7 @@ bool Agrees(const CladTorch::Compiled &compiled, F function, const Tensors &inpu
    return good;
 }
 
-/// LibTorch makes a number minus a tensor of a tensor that it fills in place.
+/// LibTorch computes a number minus a tensor with a tensor that it fills in place.
 inline torch::Tensor NumberFirst(const torch::Tensor &x)
 {
    return (1 - x) * (2 / (x * x + 1));
@@ -111,7 +111,7 @@ inline void CheckValuesAndSpecialisations()
    CHECK(parts[0].sum().item<double>() == 8 && !parts[1].defined());
 }
 
-/// The same training with a module of LibTorch's and with the compiled one.
+/// The same training with a LibTorch module and with the compiled one.
 inline Tensors Train(bool compile)
 {
    torch::manual_seed(2);
@@ -222,7 +222,7 @@ inline void CheckNothingIsLeftBehind()
    CHECK(Close(norm->running_mean, 0.1 * x.mean(0)));
 }
 
-/// What a function changes beside its result changes as with LibTorch alone.
+/// Tensors that a function changes, besides its result, change as with LibTorch alone.
 inline void CheckSideEffects()
 {
    const auto run = [](bool compile, bool training) {
@@ -241,7 +241,7 @@ inline void CheckSideEffects()
       torch::manual_seed(12);
       for (int call = 0; call < 3; ++call)
          seen.push_back(function(x * (call + 1)).detach());
-      seen.push_back(torch::rand({3})); // the random numbers go on alike
+      seen.push_back(torch::rand({3})); // the random numbers continue in the same way
       for (const auto &buffer : norm->buffers())
          seen.push_back(buffer.clone());
       seen.push_back(calls);
@@ -257,7 +257,7 @@ inline void CheckSideEffects()
    const auto compiled = CladTorch::Compile([&](torch::Tensor given) { return norm->forward(given); }, {torch::randn({16, 4})});
    compiled.Print();
    CHECK(compiled.BackEnd() == "aot");
-   // What the core cannot repeat runs on LibTorch, which does it.
+   // LibTorch runs functions whose effects the core cannot repeat.
    auto total = torch::zeros({4});
    const auto adding = CladTorch::Compile([&](torch::Tensor given) { total.add_(given.sum(0)); return given.exp(); }, {torch::randn({16, 4})});
    CHECK(adding.BackEnd() == "autograd" && adding.Reason().find("aten::add_") != std::string::npos);
@@ -461,7 +461,7 @@ inline void CheckDynamicBatchRefusals()
    CHECK(Agrees(fallen, [](const Tensors &given) { return torch::special_i1(given[0]); }, {torch::randn({3, 4})}));
 }
 
-/// jit where clang and Clad are there, else what there is, with the reason: never an error.
+/// jit if clang and Clad are available, otherwise another back end, with the reason: never an error.
 inline void CheckFastest()
 {
    const auto x = torch::rand({8, 4}), w = torch::rand({4, 3});

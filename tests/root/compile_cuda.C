@@ -1,7 +1,8 @@
 /// \file compile_cuda.C
-/// \brief Compiled functions of tensors on a GPU against LibTorch alone, there. Without a GPU the same list runs on the CPU.
+/// \brief Compiled functions of tensors on a GPU against LibTorch alone, there. Without a GPU the same list runs on the
+/// CPU.
 ///
-/// It goes on after a failure, prints one line for each, and ends with how many there were and which back ends ran.
+/// It continues after a failure, prints one line for each, and ends with their number and the back ends that ran.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/Torch.hxx>
@@ -40,7 +41,7 @@ void Expect(bool holds, const std::string &what)
    std::fflush(stdout);
 }
 
-/// Runs one group of checks; what it throws is a failure.
+/// Runs one group of checks; an exception is a failure.
 template <class F>
 void Group(const std::string &name, F body)
 {
@@ -56,7 +57,7 @@ torch::TensorOptions There(torch::ScalarType type)
    return torch::dtype(type).device(gDevice);
 }
 
-/// Why two tensors differ; "" where they do not.
+/// Why two tensors differ; "" if they do not.
 std::string Difference(const Tensor &found, const Tensor &wanted)
 {
    if (!found.defined() || !wanted.defined())
@@ -84,7 +85,7 @@ bool IsFloating(const Tensor &tensor)
    return tensor.is_floating_point();
 }
 
-/// The same numbers in the same layout, with a gradient where they can have one.
+/// The same values in the same layout, with a gradient if they can have one.
 Tensors Leaves(const Tensors &inputs)
 {
    Tensors leaves;
@@ -253,7 +254,7 @@ void Operators(torch::ScalarType type)
    Compare(of("numbers that it makes"), One([](const Tensor &a) { return a * torch::tensor(2.0) + torch::ones({17}, a.options()); }), {x});
    Compare(of("a table that it makes"), One([](const Tensor &a) { return a * torch::arange(17).to(a.options()); }), {x});
    Compare(of("an operator made of others"), One([](const Tensor &a) { return a.diff().abs() + 1; }), {x});
-   // What kernels do not run, or not on a GPU.
+   // Functions that kernels do not run, or not on a GPU.
    Compare(of("unsorted topk"), One([](const Tensor &a) {
       const auto most = std::get<0>((a * 2).topk(4, 1, true, false));
       return (most.sum(1) + 1).sin() * 2;
@@ -440,7 +441,7 @@ void Streams()
    two.join();
 }
 
-/// What is refused, what LibTorch runs, and why.
+/// Functions that are refused or that LibTorch runs, and why.
 void Demands()
 {
    const auto options = There(torch::kFloat32);

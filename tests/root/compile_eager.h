@@ -14,7 +14,7 @@
 
 using Function = std::function<torch::Tensor(const torch::Tensor &)>;
 
-/// What a call shows: its value, the gradient of its input, or what it throws.
+/// The outcome of a call: its value, the gradient of its input, or its exception.
 struct Seen {
    torch::Tensor fValue, fGradient;
    bool fThrows = false;
@@ -29,7 +29,7 @@ inline Seen Call(const Function &function, const torch::Tensor &input)
          seen.fValue = function(x);
          if (!seen.fValue.requires_grad())
             return;
-         // Of the size of 1 and the same to the last digits, however great the values are.
+         // Of the order of 1 and the same to the last digits, however large the values are.
          const auto value = seen.fValue.detach(), seed = (value / (1 + value.abs())).cos();
          seen.fGradient = torch::autograd::grad({(seen.fValue * seed).sum()}, {x}, {}, false, false, true)[0];
       });
@@ -54,8 +54,8 @@ inline std::vector<torch::Tensor> Later(const torch::Tensor &x)
    return {x, -x, torch::zeros_like(x), torch::full_like(x, 30), 0.01 * x, hole};
 }
 
-/// Whether `function`, compiled, runs on `backEnd`, with the reason where that is LibTorch, and does what it does without, at once
-/// and later.
+/// Whether `function`, compiled, runs on `backEnd`, with the reason if that is LibTorch, and behaves as without
+/// compilation, at once and later.
 inline bool AsEager(const char *name, const Function &function, const torch::Tensor &x, const char *backEnd, const char *why = "")
 {
    const auto compiled = CladTorch::Compile([function](torch::Tensor given) { return function(given); }, {x});

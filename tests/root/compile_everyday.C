@@ -1,5 +1,5 @@
 /// \file compile_everyday.C
-/// \brief What kernels run of plain everyday functions, and what LibTorch has to: who is too careful is slow.
+/// \brief Which plain everyday functions kernels run, and which LibTorch must: excessive caution makes functions slow.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "compile_eager.h"
@@ -11,7 +11,7 @@ namespace F = torch::nn::functional;
 struct Everyday {
    const char *fName;
    Function fRun;             ///< of a tensor [3, 4]
-   const char *fWhy = nullptr; ///< null where kernels run it, else a part of the reason why LibTorch does
+   const char *fWhy = nullptr; ///< null if kernels run it, otherwise a part of the reason why LibTorch does
 };
 
 /// A function and its module, or what else it captures.
@@ -213,7 +213,7 @@ std::vector<Everyday> Mathematics()
    };
 }
 
-/// Of which LibTorch runs an operator or two.
+/// Functions of which LibTorch runs an operator or two.
 std::vector<Everyday> InParts()
 {
    nn::LSTM lstm(nn::LSTMOptions(4, 5));

@@ -17,12 +17,12 @@ R__LOAD_LIBRARY(libcladtorch)
 /// Seconds after which a process that waits for threads is ended.
 constexpr unsigned kPatience = 60;
 
-/// Whether `body` holds in a fork, and ends there.
+/// Whether `body` returns true in a fork, and ends there.
 bool InFork(const std::function<bool()> &body)
 {
    const auto child = fork();
    if (child == 0) {
-      std::signal(SIGALRM, SIG_DFL); // ROOT's handler goes on
+      std::signal(SIGALRM, SIG_DFL); // ROOT's handler would continue
       alarm(kPatience);
       bool holds = false;
       try {
@@ -45,7 +45,7 @@ bool SameBits(const torch::Tensor &a, const torch::Tensor &b)
    return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
 }
 
-/// Another number of threads sums in another order; what cancels in a sum is known by the size of its terms.
+/// Another number of threads sums in another order; cancellation in a sum is judged by the size of its terms.
 bool SameButForRounding(const torch::Tensor &a, const torch::Tensor &b)
 {
    return ((a - b).abs() <= 1e-4 * b.abs().max()).all().item<bool>();

@@ -62,7 +62,7 @@ struct Formula {
    const char *fName;
    std::vector<Given> fInputs;
    std::function<Tensor(const Tensors &)> fRun;
-   const char *fBackEnd = "aot"; ///< which one is expected
+   const char *fBackEnd = "aot"; ///< the expected back end
 };
 
 /// Value and gradients of a call, or that it throws.
@@ -93,7 +93,8 @@ inline Outcome Run(const std::function<Tensor(const Tensors &)> &function, const
    return outcome;
 }
 
-/// Where the outcomes differ, by what the value's type holds; empty where they do not. A gradient that is undefined is one of zeros.
+/// Where the outcomes differ, to the precision of the value's type; empty if they do not. An undefined gradient counts
+/// as zeros.
 inline std::string Difference(const Outcome &wanted, const Outcome &found)
 {
    if (wanted.fThrown.empty() != found.fThrown.empty())
@@ -118,8 +119,8 @@ inline std::string Difference(const Outcome &wanted, const Outcome &found)
    return "";
 }
 
-/// Whether the compiled formula does what it does without, for several numbers of events, other numbers, and a NaN among them.
-/// In float32 two orders of the same sums differ; float64 tells what is more than that.
+/// Whether the compiled formula behaves as without compilation, for several numbers of events, other values, and a NaN
+/// among them. In float32 two orders of the same sums differ; float64 shows whether there is more to it.
 inline bool HoldsCompiled(const Formula &formula, bool dynamic, torch::ScalarType type)
 {
    torch::manual_seed(3);
@@ -136,7 +137,7 @@ inline bool HoldsCompiled(const Formula &formula, bool dynamic, torch::ScalarTyp
       made.emplace(CladTorch::Compile([run = formula.fRun](const Tensors &inputs) { return Tensors{run(inputs)}; }, make(6), options));
    } catch (const CladTorch::Error &) { // the message has been printed
       std::printf("%s: refused%s\n", formula.fName, dynamic ? " with fDynamicBatch" : "");
-      // Not every function is one for any number of events, nor of another type than its float32 constants.
+      // Not every function supports any number of events, or another type than its float32 constants.
       return dynamic || !Run(formula.fRun, make(6)).fThrown.empty();
    }
    const auto &compiled = *made;

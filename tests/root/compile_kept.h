@@ -10,7 +10,8 @@
 inline std::vector<Program> KeptPrograms()
 {
    return {
-      // What a result does not depend on has no gradient, and a result that depends on nothing requires none.
+      // Arguments that a result does not depend on have no gradient, and a result that depends on nothing requires
+      // none.
       {{{R"(return n - a;)", 1, 1, 1}}, {2}, {{0, 0, 0, 0}}, false},
       {{{R"(return (a > b).to(torch::kFloat);)", 1, 1, 1}}, {2}, {{0, 0, 0, 0}}, false},
       {{{R"(return a - n * b;)", 0, 1, -1.5}, {R"(return a * s.fWeight;)", 1, 2, -1}}, {2}, {{0, 0, 0, 0}, {0, 2, 0, 0}}, false},
@@ -23,11 +24,11 @@ inline std::vector<Program> KeptPrograms()
       {{{R"(return a.is_leaf() ? a - b : b - a;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {6, 0, 0, 0}}, false},
       // Below autograd.
       {{{R"(Tensor scale; { const at::AutoDispatchBelowAutograd off; scale = a.sigmoid(); } return scale * b;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}}, false},
-      // Random numbers that no result uses are drawn all the same, and in the order of the memory.
+      // Random numbers that no result uses are still drawn, and in the order of the memory.
       {{{R"(return a * torch::rand_like(a);)", 1, 0, 1}, {R"(return a.masked_fill(b > 1e-3, n);)", 1, 1, 0}}, {3}, {{0, 0, 0, 0}}, false},
       {{{R"(return torch::dropout(a, 0.4, true);)", 1, 0, 1}, {R"(return a.sin();)", 1, 1, 0}}, {3}, {{0, 0, 0, 0}}, false},
       {{{R"(return s.fDropout->forward(a);)", 0, 0, 0.5}}, {2}, {{4, 0, 0, 0}, {0, 0, 4, 0}}, false},
-      // What changes though no result uses it.
+      // Changes although no result uses them.
       {{{R"(return s.fNorm->forward(a);)", 1, 0, -1}, {R"(return a.sigmoid() * b;)", 1, 1, -0.5}}, {3}, {{0, 0, 0, 0}}, false},
       // Second derivatives where one argument is another one, or was computed from it.
       {{{R"(return a.sigmoid() * b;)", 0, 1, 0.5}}, {2}, {{2, 0, 0, 2}}, false},
@@ -35,21 +36,21 @@ inline std::vector<Program> KeptPrograms()
       // What happens before an exception.
       {{{R"(s.fCount.add_(1); return a * 2;)", 0, 0, 0.5}, {R"(return a.view({4, -1}).view(a.sizes());)", 0, 0, -1}}, {3}, {{0, 0, 0, 0}, {4, 0, 0, 0}}, false},
       {{{R"(return torch::dropout(a, 0.4, true);)", 0, 1, -0.5}, {R"(return a.view({4, -1}).view(a.sizes());)", 2, 2, 0.5}}, {3}, {{4, 0, 0, 0}}, false},
-      // A view of what einsum() was given, which its schema does not say.
+      // A view of an argument of einsum(), which its schema does not declare.
       {{{R"(Tensor own = a * 2; torch::einsum("ij->ji", {own}).add_(1); return own;)", 0, 0, -1.5}}, {2}, {{0, 0, 0, 0}}, false},
-      // What no number is, in a row that attention masks; nothing to take statistics of.
+      // NaN in a row that attention masks; no elements for statistics.
       {{{R"(return torch::scaled_dot_product_attention(a, b, b, (a.detach() > b.detach()).slice(1, 0, 1).expand({a.size(0), b.size(0)}));)", 0, 1, -0.5}}, {2}, {{1, 0, 0, 0}}, false},
       {{{R"(return s.fNorm->forward(a);)", 1, 1, -1.5}}, {2}, {{8, 0, 0, 0}}, false},
       // A weight that was frozen when any number of rows was observed.
       {{{R"(return a * s.fWeight;)", 1, 1, 1.5}}, {2}, {{0, 0, 2, 0}, {0, 0, 2, 0}}, true},
       // A tensor with a NaN is not equal to itself.
       {{{R"(return (a.square() + 0.5).sqrt() + b;)", 1, 0, 1.5}, {R"(return torch::equal(a, b) ? a * 2 : b - a;)", 2, 2, -1}}, {3}, {{0, 0, 0, 0}, {1, 0, 0, 0}}, false},
-      // A tensor that is made anew in each call, of memory that is replaced.
+      // A tensor that is made anew in each call, from memory that is replaced.
       {{{R"(return a + b;)", 1, 1, 1}, {R"(return a * s.fWeight.data();)", 2, 2, -1}}, {3}, {{0, 0, 0, 0}, {0, 0, 3, 0}}, false},
       // Other rows.
       {{{R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 0, 0, -1.5}}, {2}, {{0, 0, 0, 0}, {5, 0, 0, 0}}, false},
       {{{R"(if (!s.fKept.defined()) s.fKept = torch::tensor({3.f, 1.f, 4.f, 1.f}); return a * s.fKept;)", 0, 1, 0.5}, {R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 1, 1, 0.5}}, {3}, {{0, 0, 0, 0}}, true},
-      // In parts: random numbers that were put in place, elements that lie in one place, ones that need no gradient.
+      // In parts: random numbers that are drawn in place, elements that share one place, ones that need no gradient.
       {{{R"(return a.sin();)", 0, 0, 0}, {R"(return a + torch::zeros_like(b).bernoulli_(0.5);)", 2, 2, 0.5}, {R"(return a / (1 + b.square());)", 3, 2, 1}}, {4}, {{0, 0, 0, 0}, {8, 0, 0, 0}}, false},
       {{{R"(return torch::broadcast_tensors({a, b.slice(0, 0, 1)})[1] * a;)", 0, 1, 1}, {R"(return a.t().contiguous().view_as(a) + b;)", 1, 0, 1.5}, {R"(return a / (1 + b.square());)", 2, 3, 0}}, {4}, {{0, 0, 0, 0}}, false},
       {{{R"(return torch::tanh(a);)", 0, 1, 1}, {R"(return torch::ones_like(a);)", 2, 1, -1}, {R"(return a.round() + b;)", 2, 2, -1.5}, {R"(return a / (1 + b.square());)", 2, 4, -1.5}}, {5, 3}, {{0, 0, 0, 0}}, false},

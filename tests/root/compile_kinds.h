@@ -1,5 +1,5 @@
 /// \file compile_kinds.h
-/// \brief The steps that random programs are made of, and what they find outside their inputs.
+/// \brief The steps of random programs, and the state that they find outside their inputs.
 
 #ifndef CLADTORCH_TEST_COMPILE_KINDS
 #define CLADTORCH_TEST_COMPILE_KINDS
@@ -41,7 +41,7 @@ struct Below : torch::autograd::Function<Below> {
 };
 #endif
 
-/// What a program finds outside its inputs; eager and compiled runs each have their own.
+/// The state that a program finds outside its inputs; eager and compiled runs each have their own.
 struct State {
    Tensor fWeight = torch::linspace(-1, 1, 4).requires_grad_();
    Tensor fScale = torch::linspace(0.5, 2, 4);
@@ -61,12 +61,12 @@ struct State {
    torch::Generator fGenerator = at::detail::createCPUGenerator(7);
    std::function<Tensor(Tensor)> fInner; ///< another compiled function; for the eager run the plain one
 
-   /// What the program may change.
+   /// The tensors that the program may change.
    Tensors All() const
    {
       return {fWeight, fScale, fSquare, fCount, fTotal, fNorm->running_mean, fNorm->running_var, fNorm->num_batches_tracked, fSeen};
    }
-   /// What may have a gradient.
+   /// The tensors that may have a gradient.
    Tensors Leaves() const { return {fWeight, fSquare, fNorm->weight, fNorm->bias}; }
 };
 
@@ -233,7 +233,7 @@ inline std::vector<Kind> OtherKinds()
       STEP(Tensor own = a * 1; own.select(1, 1).masked_fill_(b.select(1, 0) > 0, n); return own;),
       STEP(Tensor own = a * 1; const auto same = own.reshape({-1}); own.select(1, 0).mul_(n); return own + same.sum();),
       STEP(Tensor own = torch::empty({a.size(0), 4}); own.slice(1, 0, 3).copy_(a.slice(1, 1)); own.select(1, 3).copy_(b.select(1, 0)); return own;),
-      // Operators that may return what they were given, though their schemas do not say so.
+      // Operators that may return their arguments, though their schemas do not say so.
       STEP(Tensor own = a * 2; torch::dropout(own, 0.5, false).add_(b); return own;),
       STEP(Tensor own = a * 2; own.type_as(b).mul_(n); return own;),
       STEP(Tensor own = a * 2; torch::einsum("ij->ji", {own}).add_(1); return own;),
@@ -250,7 +250,7 @@ inline std::vector<Kind> OtherKinds()
       STEP(return a.mul_(n) + b;),
       STEP(a.add_(b); return b;),
       STEP(return a.detach().relu_() + b;),
-      // Gradients that are switched off, on or made by hand.
+      // Gradients that are switched off, switched on or computed by hand.
       STEP(const torch::NoGradGuard off; return a.exp().clamp(0, 3);),
       STEP(const torch::NoGradGuard off; return torch::tanh(b.matmul(s.fSquare));),
       STEP(Tensor scale; { const torch::AutoGradMode off(false); scale = a.sigmoid(); } return scale * b;),
@@ -299,7 +299,7 @@ inline std::vector<Kind> OtherKinds()
       STEP(return a + torch::zeros_like(b).bernoulli_(0.5);),
       STEP(return s.fNorm->forward(a);),
       STEP(return s.fInner(a) * b;),
-      // What is kept from call to call.
+      // State that is kept from call to call.
       STEP(s.fCount.add_(1); return a * 2;),
       STEP(return a * s.fCount;),
       STEP(s.fTotal.add_(a.detach().mean(0)); return b * 2;),

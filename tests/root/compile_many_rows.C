@@ -1,5 +1,5 @@
 /// \file compile_many_rows.C
-/// \brief Compiled functions of so many rows that they run in blocks: random factors, and sums as exact as in float64.
+/// \brief Compiled functions with enough rows to run in blocks: random factors, and sums as exact as in float64.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/Torch.hxx>
@@ -13,7 +13,7 @@ R__LOAD_LIBRARY(libcladtorch)
 using torch::Tensor;
 using Function = std::function<Tensor(const Tensor &)>;
 
-/// The value, and what an adjoint of ones gives the input.
+/// The value, and the gradient of the input for an adjoint of ones.
 std::vector<Tensor> Both(const Function &function, const Tensor &x, int seed)
 {
    torch::manual_seed(seed);
@@ -59,7 +59,7 @@ void RandomFactors()
    }
 }
 
-/// Of numbers far from 0, whose running sums in float32 would be wrong in the third digit.
+/// Numbers far from 0, whose running sums in float32 would be wrong in the third digit.
 void Sums()
 {
    const std::vector<std::pair<std::string, Function>> functions{
@@ -84,7 +84,7 @@ void Sums()
    }
 }
 
-/// Which of equal numbers has the derivative, of rows side by side and one behind the other, with and without NaN.
+/// Which of equal numbers receives the derivative, for rows side by side and one after the other, with and without NaN.
 void Ties()
 {
    const std::vector<std::pair<std::string, Function>> functions{
@@ -116,7 +116,7 @@ void Ties()
    }
 }
 
-/// Rows of one number have no deviation, however large that is.
+/// Rows of one number have no deviation, however large the number is.
 void ConstantRows()
 {
    for (const double number : {0.1, 1234.567, 1000000.3, 1.1e10}) {

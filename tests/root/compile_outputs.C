@@ -1,6 +1,6 @@
 /// \file compile_outputs.C
-/// \brief Compiled functions of which only some outputs are used; inputs in any order of memory, with zeros of both signs;
-/// conversions that convert nothing.
+/// \brief Compiled functions of which only some outputs are used; inputs in any order of memory, with zeros of both
+/// signs; conversions without effect.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/Torch.hxx>
@@ -39,7 +39,7 @@ Tensors Gradients(const Outputs &function, const Tensors &inputs, const std::vec
    return torch::autograd::grad({sum}, leaves, {}, {}, false, true);
 }
 
-/// Each subset of three outputs, the first and last of which have slopes that are infinite for some of the numbers.
+/// Each subset of three outputs; the first and the last have infinite slopes at some of the values.
 void CheckSubsets(const char *name, const Outputs &function, const Tensors &inputs, CladTorch::EBackEnd backEnd)
 {
    CladTorch::CompileOptions options;
@@ -61,7 +61,7 @@ void CheckSubsets(const char *name, const Outputs &function, const Tensors &inpu
    }
 }
 
-/// [rows, 4], with a zero, a great number and a NaN in some rows.
+/// [rows, 4], with a zero, a large number and a NaN in some rows.
 Tensors Awkward(std::int64_t rows)
 {
    auto x = torch::rand({rows, 4}) + 0.5, y = torch::rand({rows, 4}) + 0.5;
@@ -116,7 +116,7 @@ void CheckZeros()
          }
 }
 
-/// Sums whose adjoint is a gradient, beside those for which that is not so.
+/// Sums whose adjoint is a gradient, beside others.
 void CheckSums()
 {
    const std::vector<std::pair<const char *, Outputs>> functions{
@@ -134,7 +134,7 @@ void CheckSums()
       for (const auto backEnd : {CladTorch::kAotBackEnd, CladTorch::kFastestBackEnd})
          CheckSubsets(name, function, inputs, backEnd);
 
-   // The adjoint stays the caller's, and what becomes of a gradient does not change another one.
+   // The adjoint stays the caller's, and a change to a gradient does not change another one.
    const auto compiled = CladTorch::Compile([](torch::Tensor x, torch::Tensor y) { return x + y; }, {inputs[0], inputs[1]});
    auto leaves = Leaves({inputs[0], inputs[1]});
    const auto adjoint = torch::full({4, 4}, 2.f);
@@ -144,7 +144,7 @@ void CheckSums()
    CHECK((leaves[1].grad() == 4).all().item<bool>() && (adjoint == 2).all().item<bool>());
 }
 
-/// Options for which the kernels' formulas do not hold, and numbers at the corners of functions.
+/// Options for which the kernels' formulas are not valid, and numbers at the corners of functions.
 void CheckOptions()
 {
    constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();

@@ -6,7 +6,8 @@ R__LOAD_LIBRARY(libcladtorch)
 #include "compile_physics.h"
 #include "compile_signals.h"
 
-/// Tensors of one number that a function makes follow the number of events with fDynamicBatch; of several numbers they are refused.
+/// With fDynamicBatch, tensors of one number that a function makes follow the number of events; those of several
+/// numbers are refused.
 void CheckFills()
 {
    const std::pair<const char *, Tensor (*)(const Tensors &)> follow[] = {

@@ -1,9 +1,9 @@
 /// \file compile_programs.h
 /// \brief Random programs, with LibTorch alone and compiled: values, gradients, what they change, later calls, exceptions.
 ///
-/// A program is a list of steps (compile_kinds.h), each of which takes earlier values and adds one, and a list of calls, which
-/// differ in what is given and wanted and in what has changed since. A program that fails is printed as code in its shortest
-/// form, with the line for compile_kept.h that keeps it.
+/// A program is a list of steps (compile_kinds.h), each of which takes earlier values and adds one, and a list of
+/// calls, which differ in their inputs, in the requested gradients and in the changes before them. A program that fails
+/// is printed as code in its shortest form, with the line for compile_kept.h that keeps it.
 
 #ifndef CLADTORCH_TEST_COMPILE_PROGRAMS
 #define CLADTORCH_TEST_COMPILE_PROGRAMS
@@ -25,7 +25,7 @@ struct Step {
    double fNumber;
 };
 
-/// What a call is like. The first of each kind is the plain one.
+/// The settings of a call. The first of each kind is the plain one.
 struct CallSpec {
    enum EGiven { kFresh, kLarge, kSameTwice, kViewOfOther, kTransposed, kMoreRows, kNotLeaves, kOneRow, kNoRows, kDouble, kCaptured, kGivens };
    enum EWanted { kBoth, kFirst, kNone, kWithoutGrad, kInference, kWanteds };
@@ -49,7 +49,7 @@ inline Program RandomProgram(unsigned seed)
    Program program;
    const auto steps = 1 + below(7);
    for (std::size_t i = 0; i < steps; ++i) {
-      // Later values more often: so that steps stand on one another.
+      // Later values more often, so that steps build on one another.
       const auto operand = [&] { return std::max(below(i + 2), below(i + 2)); };
       const auto kind = below(below(3) ? operators : Kinds().size());
       const auto a = operand(), b = operand();
@@ -118,7 +118,8 @@ inline Tensors Given(int given)
 {
    const auto x = torch::randn({3, 4}), y = torch::randn({3, 4});
    switch (given) {
-   // Not so large that sqrt(x * x + 0.5) + x would be nothing but the rounding of x * x, which a fused operation does not have.
+   // Not so large that sqrt(x * x + 0.5) + x would be only the rounding of x * x, which a fused operation does not
+   // have.
    case CallSpec::kLarge: return {(x * 64).index_put_({0, 0}, NAN), y};
    case CallSpec::kSameTwice: return {x, x};
    case CallSpec::kViewOfOther: return {x, x.flip(0)};
@@ -131,7 +132,7 @@ inline Tensors Given(int given)
    }
 }
 
-/// Everything that can be compared after a call, by name. Numbers that are not there, a gradient for one, are undefined.
+/// Everything that can be compared after a call, by name. Missing values, such as a gradient, are undefined.
 struct Shown {
    std::vector<std::pair<std::string, Tensor>> fAll;
    std::string fThrown, fThrownBack; ///< by the function; on the way back
@@ -153,7 +154,7 @@ std::string Thrown(Body body)
    return {};
 }
 
-/// The gradients of a sum over `results`. Those that are not needed are undefined.
+/// The gradients of a sum over `results`. Unneeded ones are undefined.
 inline void AddGradients(Shown &seen, const Tensors &results, const Tensors &leaves, bool twice)
 {
    Tensors used, wanted;
@@ -177,12 +178,12 @@ inline void AddGradients(Shown &seen, const Tensors &results, const Tensors &lea
             gradients = torch::autograd::grad({slope}, wanted, {}, true, false, true);
       }
       for (std::size_t i = 0; i < gradients.size(); ++i)
-         // Whether a second derivative that is zero is there depends on the way it is made.
+         // Whether a second derivative of zero exists depends on how it is computed.
          seen.Add("gradient " + std::to_string(i), twice && !gradients[i].defined() ? torch::zeros_like(wanted[i]) : gradients[i]);
    });
 }
 
-/// What the user changes before a call. `reset` tells a compiled function, where that is needed.
+/// The user's changes before a call. `reset` tells a compiled function, if that is needed.
 inline void Change(int change, State &state, const std::function<void()> &reset)
 {
    const torch::NoGradGuard off;
@@ -257,16 +258,17 @@ inline bool Alike(const Tensor &a, const Tensor &b)
       return a.defined() == b.defined();
    if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes())
       return false;
-   // Where numbers cancel, what is left of great ones is their last digits.
+   // Where large numbers cancel, only their last digits remain.
    const auto greatest = a.numel() ? a.detach().to(torch::kDouble).abs().nan_to_num(0, 0, 0).max().item<double>() : 0.;
    return torch::allclose(a, b, 1e-3, std::max(1e-4, 1e-6 * greatest), true);
 }
 
-/// Whether a way back may throw this where the other one does not.
+/// Whether a backward pass may throw this if the other one does not.
 inline bool Excused(const std::string &thrown)
 {
    for (const char *part : {
-           // LibTorch refuses what it needs and was changed since; kernels keep copies of some of it, and refuse what they do not.
+           // LibTorch refuses tensors that it needs and that were changed since; kernels keep copies of some, and
+           // refuse the others.
            "modified by an inplace operation", "was changed in place",
            // Results of kernels have memory of their own for each element.
            "more than one element of the written-to tensor",
@@ -277,7 +279,7 @@ inline bool Excused(const std::string &thrown)
    return false;
 }
 
-/// Whether nothing flows back through a step: LibTorch passes zeros on, which are no numbers any more where they meet an infinite slope.
+/// Whether nothing flows back through a step: LibTorch passes zeros on, which become NaN at an infinite slope.
 inline bool HasFlatStep(const Program &program)
 {
    return std::any_of(program.fSteps.begin(), program.fSteps.end(), [](const Step &step) {
@@ -285,10 +287,10 @@ inline bool HasFlatStep(const Program &program)
    });
 }
 
-/// What differs first; empty where nothing does. `hasFlatStep`: of the program.
+/// The first difference; empty if there is none. `hasFlatStep`: of the program.
 inline std::string Difference(const Shown &wanted, const Shown &found, bool hasFlatStep = false)
 {
-   // What a function makes once and keeps was made when it was compiled.
+   // A tensor that a function makes once and keeps was made when it was compiled.
    if (wanted.fThrown.find("Inference tensors cannot be saved") != std::string::npos)
       return {};
    if (wanted.fThrown.empty() != found.fThrown.empty())
@@ -354,7 +356,7 @@ inline Tensors ForwardCompiled(const CladTorch::Compiled &function, const Tensor
    return results;
 }
 
-/// How a program, compiled, differs; empty where it does not.
+/// How a compiled program differs; empty if it does not.
 inline std::string Differs(const Program &program, std::string &backEnd)
 {
    State eager, compiled;
@@ -394,7 +396,7 @@ inline std::string Differs(const Program &program, std::string &backEnd)
    return {};
 }
 
-/// Without the step: who used it uses what it was made of.
+/// Without the step: its users take its operands instead.
 inline Program Without(Program program, std::size_t step)
 {
    const auto value = step + 2, instead = program.fSteps[step].fA;
@@ -407,7 +409,7 @@ inline Program Without(Program program, std::size_t step)
    return program;
 }
 
-/// Without everything that it fails without.
+/// Without all steps that the failure does not need.
 inline Program Reduced(Program program)
 {
    std::string backEnd;
@@ -454,7 +456,7 @@ inline std::vector<Program> RandomPrograms(unsigned first, std::size_t count, co
    return programs;
 }
 
-/// Reports each program that fails, twenty at most, and demands that none does. Returns how many ran where.
+/// Reports each program that fails, twenty at most, and requires that none does. Returns how many ran on each back end.
 inline std::map<std::string, std::size_t> TryPrograms(const std::vector<Program> &programs)
 {
    std::map<std::string, std::size_t> backEnds;

@@ -65,7 +65,7 @@ inline void OwnTensors()
    torchRuns("random numbers", [](const torch::Tensor &t) { return t * torch::rand({4}); });
 }
 
-/// What the function makes once and keeps is not destroyed by observing it.
+/// Tensors that the function makes once and keeps are not destroyed by observing it.
 inline void KeptTensors()
 {
    const auto x = torch::randn({3, 4});
@@ -84,7 +84,7 @@ inline void KeptTensors()
    CHECK(Same(compiled(x), x * kept * 2));
    kept.mul_(10);
    CHECK(Same(compiled(x), x * kept * 2) && kept[3].item<float>() == 40);
-   // By operators that make memory and fill it by others.
+   // By operators that allocate memory and fill it by other operators.
    const std::vector<std::function<torch::Tensor()>> makers{
       [] { return torch::arange(4, torch::kFloat); },
       [] { return torch::ones({5, 4}).sum(0); },
@@ -146,7 +146,7 @@ inline void ReadValues()
    });
 }
 
-/// Gradients that are not those of the operators.
+/// Gradients that differ from those of the operators.
 inline void OwnGradients()
 {
    const auto x = torch::randn({3, 4});
@@ -214,7 +214,7 @@ inline void OwnGradients()
    });
 }
 
-/// Results and captured tensors that are one.
+/// Results and captured tensors that are the same.
 inline void Aliases()
 {
    const auto x = torch::randn({3, 4});
@@ -233,7 +233,7 @@ inline void Aliases()
    results[0].zero_();
    CHECK(results[1].abs().sum().item<float>() == 0);
 
-   // A captured tensor that autograd computed: its own gradient goes on to what it was made of.
+   // A captured tensor that autograd computed: its gradient continues to the tensors that it was computed from.
    const auto squared = w * w;
    const auto derived = CladTorch::Compile([squared](torch::Tensor t) { return (t * squared).sum(); }, {x});
    const auto gradient = torch::autograd::grad({derived(x)}, {w}, {}, true)[0];
@@ -245,7 +245,7 @@ inline void Aliases()
    });
 }
 
-/// Where the kernels' numbers were not LibTorch's.
+/// Cases in which the kernels' numbers were not LibTorch's.
 inline void Numbers()
 {
    const auto aot = [&](const char *name, const Function &function, const torch::Tensor &x) {
@@ -319,7 +319,7 @@ inline void Rows()
    CHECK(calls == 0);
 }
 
-/// Shapes that push one another out are not observed over and over.
+/// Shapes that displace one another are not observed repeatedly.
 inline void ManyShapes()
 {
    std::size_t calls = 0;
@@ -339,7 +339,7 @@ inline void ManyShapes()
    CHECK(calls < observed * 320 + 2 * shapes);
 }
 
-/// What changes between calls.
+/// Changes between calls.
 inline void Changes()
 {
    const auto x = torch::randn({6, 4});

@@ -12,7 +12,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <csignal>
 #include <thread>
 
-/// A thread sees its own calls, also one that got the name of a thread that is gone.
+/// A thread sees its own calls, even if it got the number of a thread that has ended.
 void OwnCalls()
 {
    const auto x = torch::randn({4});
@@ -43,7 +43,7 @@ torch::Tensor Waiting(const torch::Tensor &x)
    return x.exp();
 }
 
-/// While one thread observes a new shape, others go on with those that are known.
+/// While one thread observes a new shape, others continue with known ones.
 void KnownShapesGoOn()
 {
    const auto x = torch::randn({4}), longer = torch::randn({5});
@@ -65,7 +65,7 @@ struct sigaction Handler()
    return handler;
 }
 
-/// Two trainings at once leave Ctrl-C as they found it.
+/// Two simultaneous trainings leave Ctrl-C as they found it.
 void HandlerComesBack()
 {
    const auto before = Handler();

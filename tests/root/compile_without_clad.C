@@ -1,5 +1,5 @@
 /// \file compile_without_clad.C
-/// \brief Compiled functions where Clad is not to be found.
+/// \brief Compiled functions if Clad cannot be found.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "compile_checks.h"

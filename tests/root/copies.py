@@ -1,4 +1,4 @@
-"""copy, deepcopy and pickle of every public class: a true copy, or a refusal in words."""
+"""copy, deepcopy and pickle of every public class: a true copy, or a refusal with a message."""
 
 import copy
 import pickle
@@ -48,7 +48,7 @@ assert not missing, f"copies.py tries no {missing}"
 
 
 def attempt(f):
-    """What `f` gives, or None after a refusal that says what to do instead."""
+    """The result of `f`, or None after a refusal that names an alternative."""
     try:
         return f()
     except TypeError as error:

@@ -1,6 +1,6 @@
 /// \file described.C
-/// \brief A tree of a local file that its own description says enough about is read without ROOT: every name of every tree,
-///        in every shape and place, gives the same bits as through a data frame, or the same words of refusal.
+/// \brief A tree of a local file whose own description suffices is read without ROOT: every name of every tree, in
+///        every shape and place, gives the same bits as through a data frame, or the same words of refusal.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -164,7 +164,7 @@ void WriteFiles()
    ntuple.Write();
 }
 
-/// A way to ask for a column.
+/// A way to request a column.
 struct Request {
    const char *fText;
    std::function<Dataset(const std::string &)> fData;
@@ -199,7 +199,7 @@ void CollectNames(const TObjArray &branches, std::set<std::string> &names)
    }
 }
 
-/// Names that a user might give: branches and leaves of all depths, and what is none.
+/// Names that a user might give: branches and leaves of all depths, and names of nothing.
 std::set<std::string> Names(const std::string &tree, const std::string &path)
 {
    std::set<std::string> names{"none", "twice", "rdfslot_"};
@@ -209,7 +209,7 @@ std::set<std::string> Names(const std::string &tree, const std::string &path)
    return names;
 }
 
-/// How often the description was enough, and how often the two ways differ then.
+/// How often the description sufficed, and how often the two ways then differ.
 struct Tally {
    int fDescribed = 0, fByRoot = 0, fWrong = 0;
 };
@@ -286,7 +286,7 @@ void CheckWhoReads()
    Refuses("a tree under the name of a newer object", [] { Dataset({"x"}).Add({"t", "named.root"}, 1); }, {"no tree 't'"});
 }
 
-/// ROOT's reader does not find the count of an array that is called by branch and leaf.
+/// ROOT's reader does not find the count of an array that is named by branch and leaf.
 void CheckLongNames()
 {
    const auto first = [](const std::string &name, const Source &source) {

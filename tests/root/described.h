@@ -1,5 +1,5 @@
 /// \file described.h
-/// \brief What came of reading a source, to be compared with another way to read it.
+/// \brief The outcome of reading a source, for comparison with another way to read it.
 
 #ifndef CLADTORCH_TEST_DESCRIBED
 #define CLADTORCH_TEST_DESCRIBED
@@ -17,7 +17,7 @@
 struct Outcome {
    std::vector<float> fNumbers;
    std::string fText;
-   bool fWithoutRoot = false; ///< the file's own description was enough
+   bool fWithoutRoot = false; ///< the file's own description sufficed
 
    bool SameNumbers(const Outcome &other) const
    {
@@ -26,7 +26,7 @@ struct Outcome {
    }
 };
 
-/// Of what `read`, which gives a dataset, has read.
+/// The outcome of `read`, which returns a dataset.
 template <class F>
 Outcome OutcomeOf(F read)
 {

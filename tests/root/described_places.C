@@ -1,6 +1,7 @@
 /// \file described_places.C
-/// \brief Where a tree lies and what was done to its file: merged, cloned, copied, linked, truncated, open for writing,
-///        deleted, restricted. Read from its description or by ROOT, it gives the same numbers as a data frame, or both refuse.
+/// \brief The place of a tree and operations on its file: merged, cloned, copied, linked, truncated, open for writing,
+///        deleted, restricted. Read from its description or by ROOT, it gives the same numbers as a data frame, or both
+///        refuse.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -78,7 +79,7 @@ void Derive(const char *name, const std::function<TTree *(TTree &)> &make)
    make(*from.Get<TTree>("t"))->Write();
 }
 
-/// The first `bytes` of plain.root, or all but the last -`bytes`, and `more`.
+/// The first `bytes` of plain.root, or all but the last -`bytes`, followed by `more`.
 void Cut(const std::string &name, std::intmax_t bytes, const std::string &more = "")
 {
    std::ifstream in("plain.root", std::ios::binary);
@@ -86,10 +87,10 @@ void Cut(const std::string &name, std::intmax_t bytes, const std::string &more =
    std::ofstream(name, std::ios::binary) << all.substr(0, bytes > 0 ? bytes : all.size() + bytes) << more;
 }
 
-/// A tree as a user names it, with what is read of it.
+/// A tree as a user names it, and the columns to read from it.
 struct Case {
    std::string fFile;
-   bool fWithoutRoot; ///< what is expected
+   bool fWithoutRoot; ///< the expected value
    std::string fTree = "t";
    std::vector<std::string> fColumns = {"x", "y"};
    Label fLabel = "b";
@@ -250,7 +251,7 @@ void Compare(const std::vector<Case> &cases)
    CHECK(wrong == 0);
 }
 
-/// A file that is being written, and what was deleted from it.
+/// A file that is being written, and deleted objects.
 void CompareChanging()
 {
    const Case each{"changing.root", false};

@@ -1,5 +1,5 @@
 /// \file errors.C
-/// \brief Every bad source, column and option: the message names it, the dataset stays as it was, the session goes on.
+/// \brief Every bad source, column and option: the message names it, the dataset is unchanged, the session continues.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -20,7 +20,7 @@ using CladTorch::Dataset;
 using CladTorch::FitOptions;
 using CladTorch::Mlp;
 
-std::string gReported; ///< where errors were reported from
+std::string gReported; ///< places that reported errors
 
 void WriteEvents()
 {
@@ -173,7 +173,7 @@ void CheckSources()
    CHECK(data.Rows() == 10 && data.Features()(9) == 9); // as it was
 }
 
-/// No driver, or no GPU that it could see: the message says which.
+/// No driver, or no GPU that it could see: the message tells which.
 void CheckDevice(const Dataset &data)
 {
    if (!gSystem->AccessPathName("/dev/nvidia0")) { // it exists
@@ -233,7 +233,7 @@ void CheckFit()
    CheckDevice(data);
 }
 
-/// The methods for classifiers by their own names, whatever they have in common.
+/// The methods for classifiers report errors under their own names, although they share code.
 void CheckNames()
 {
    Dataset other({"x", "x + 1"});
@@ -253,7 +253,7 @@ void CheckNames()
    }
 }
 
-/// `~` is the home folder, as in ROOT's own files; what looks like code or a variable is part of the name.
+/// `~` is the home folder, as in ROOT's own files; text that looks like code or a variable is part of the name.
 void CheckPaths(const Mlp &model)
 {
    gSystem->mkdir("home"); // the test has set HOME so

@@ -12,7 +12,7 @@ R__LOAD_LIBRARY(libcladtorch)
 
 using CladTorch::Evaluation;
 
-/// Two columns that tell signal from background, one that does not, a weight, a class and a target.
+/// Two columns that separate signal from background, one that does not, a weight, a class and a target.
 ROOT::RDF::RNode Events(unsigned seed, unsigned events)
 {
    const auto noise = [seed](ULong64_t entry) {
@@ -119,7 +119,7 @@ void Classifier(const CladTorch::Model &model, const CladTorch::Dataset &test, c
    CHECK(spectators->GetBinContent(1) > 0.5 && std::fabs(spectators->GetBinContent(3)) < 0.2);
 }
 
-/// What GradientImportance() is by central differences of Logits(), with the weights of the events.
+/// The value of GradientImportance() by central differences of Logits(), with the weights of the events.
 double ByDifferences(const CladTorch::Model &model, const CladTorch::Label &label, const char *column, std::size_t output)
 {
    constexpr float kStep = 1e-2f;
@@ -156,12 +156,12 @@ void Slopes(const CladTorch::Model &model, const CladTorch::Label &label, std::s
    }
 }
 
-/// The same network in other units: meters in place of millimeters, say.
+/// The same network in other units, such as metres instead of millimetres.
 void Units(const CladTorch::Model &model)
 {
    auto scaler = model.Scaler();
    for (auto *numbers : {&scaler.fMean, &scaler.fDeviation})
-      (*numbers)[0] *= 1024; // which changes no digit
+      (*numbers)[0] *= 1024; // changes no digit
    CladTorch::Model other = model;
    CladTorch::Dataset data({"1024 * strong", "weak", "empty"});
    other.SetColumns(data);
@@ -172,7 +172,8 @@ void Units(const CladTorch::Model &model)
       CHECK(Near(there->GetBinContent(bin) / here->GetBinContent(bin), 1, 1e-4));
 }
 
-/// Bars of both signs, drawn as Importance() says, on a picture: coloured from 0 to their ends and nowhere else.
+/// Bars of both signs, drawn as described by Importance(), in a picture: coloured from 0 to their ends and nowhere
+/// else.
 void CheckBars(const CladTorch::Model &model, const CladTorch::Dataset &test)
 {
    std::unique_ptr<TH1> bars(model.Importance(test, 1));

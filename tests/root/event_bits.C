@@ -1,5 +1,5 @@
 /// \file event_bits.C
-/// \brief Predictions of an event have the same bits alone, among others, and by Functor(), whatever the layers are.
+/// \brief Predictions of an event have the same bits alone, among others, and by Functor(), for any layers.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/Torch.hxx>
@@ -10,7 +10,7 @@ namespace nn = torch::nn;
 
 constexpr std::size_t kWidth = 264;
 
-/// The first `rows` events, with so many targets.
+/// The first `rows` events, with `targets` targets.
 CladTorch::Dataset Events(std::size_t rows, std::size_t targets)
 {
    std::vector<float> features, labels;

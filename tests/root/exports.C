@@ -1,6 +1,6 @@
 /// \file exports.C
-/// \brief Models for other programs: the header is compiled at the prompt and predicts alike, weights come back under the names of
-/// torch::nn, and what cannot leave or come in is refused.
+/// \brief Models for other programs: the header is compiled at the prompt and predicts the same, weights come back
+/// under the names of torch::nn, and models and files that do not qualify are refused.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -104,7 +104,7 @@ void BecomesPyTorchs(const M &model, const Dataset &data, const std::string &nam
       CHECK(Near(again[i], expected[i], 1e-5 * std::max(1.f, std::abs(expected[i]))));
 }
 
-/// Everything that leaves the model, and its weights into `empty`.
+/// All exports of the model, and its weights into `empty`.
 template <class M>
 void Leaves(const M &model, M empty, const Dataset &data, const std::string &name)
 {
@@ -180,7 +180,7 @@ void networks()
    BecomesPyTorchs(Model::LoadOnnx("before.onnx"), binary, "script_onnx", {"layers.0.bias", "layers.0.weight", "layers.1.bias", "layers.1.weight"});
 }
 
-/// The names of the file are those of torch::nn, whose tensors have the new numbers.
+/// The names in the file are those of torch::nn, whose tensors get the new values.
 void modules()
 {
    const auto data = Events("sign");

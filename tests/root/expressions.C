@@ -149,7 +149,7 @@ void CheckRefusals()
    Refuses("mask twice", [] { Dataset().Column("jet", 2).Mask("jet").Mask("jet"); }, {"\"mask(jet)\" is listed twice"});
 }
 
-/// The same rows in the dataset and in a data frame that the model is applied to, after a trip through a file too.
+/// The same rows in the dataset and in a data frame to which the model is applied, also after a trip through a file.
 void CheckModel()
 {
    auto data = Read(Dataset({"pt/10", "Sum$(jet)"}).Column("nested", {2, 2}, -1).Mask("nested").Column("jet", 2, -3));

@@ -1,6 +1,6 @@
 /// \file failing_files.C
-/// \brief Files that are cut, replaced or removed under a reader, and a disk that is full: an error, or what was there;
-/// the dataset keeps what it holds and says so, the session goes on.
+/// \brief Files that are truncated, replaced or removed under a reader, and a full disk: an error, or the earlier
+/// contents; the dataset keeps its events and says so, the session continues.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -24,7 +24,7 @@ void Write(const char *name, int first)
    WriteTwoColumns(name, kEntries, 4000, first);
 }
 
-/// With 100 events of a sound file.
+/// With 100 events of an intact file.
 Dataset Some(CladTorch::EReader reader)
 {
    Dataset data({"x", "y"});
@@ -40,7 +40,7 @@ bool HoldsSome(const Dataset &data)
           said.find("moving.root") == std::string::npos;
 }
 
-/// Whether all events of moving.root follow: of the first file of that name, or of the one in its place, but not of both.
+/// Whether all events of moving.root follow: of the first file of that name, or of its replacement, but not of both.
 bool HoldsOneFile(const Dataset &data)
 {
    const auto x = data.Features();
@@ -50,7 +50,7 @@ bool HoldsOneFile(const Dataset &data)
    return right;
 }
 
-/// What happens to a file behind the back of a data frame that knows it, and whether its events can still be had.
+/// Changes of a file after a data frame has opened it, and whether its events can still be read.
 void CheckMoved(const char *what, CladTorch::EReader reader, const std::function<void()> &move, bool refused)
 {
    Write("moving.root", 1000);

@@ -1,5 +1,5 @@
 /// \file fit_messages.C
-/// \brief What Fit says: options without effect, options that are rarely meant, progress.
+/// \brief Messages of Fit: options without effect, unusual options, progress.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -22,7 +22,7 @@ void Keep(int, bool, const char *, const char *message)
    gMessages.push_back(message);
 }
 
-/// `f` says `parts`, each in one message and only there; with none it says nothing.
+/// `f` prints `parts`, each in one message and only there; without parts it prints nothing.
 template <class F>
 void Says(const char *what, F f, const std::vector<std::string> &parts)
 {
@@ -73,7 +73,7 @@ void Warnings()
    Says("one class of a stream", [&] { Mlp({1, 8, 1}).Fit(stream, options); }, {"has label 1"});
 }
 
-/// Whoever predicts with a model that knows nothing is told so, once.
+/// A prediction with an untrained model causes one warning.
 void Untrained()
 {
    const auto data = Two();
@@ -96,7 +96,7 @@ void Untrained()
    Says("given parameters", [&] { Mlp model({1, 1}); model.SetParameters({1, 2}); model.Predict(data); }, {});
 }
 
-/// Events in other units than those of the training, once.
+/// Events in other units than those of the training cause one warning.
 void Unlike()
 {
    FitOptions options;
@@ -114,7 +114,7 @@ void Unlike()
    Says("other units", [&] { auto read = fresh(); read.Predict(other); read.Predict(other); }, told);
    Says("an evaluation", [&] { fresh().Evaluate(other); }, told);
    Says("scores in a file", [&] { fresh().WriteScores(Source("t", "mev.root"), "scores.root"); }, told);
-   // Another fit keeps the scale of the first where it is told to.
+   // Another fit keeps the scale of the first if told to.
    auto keeps = options;
    keeps.fStandardise = false;
    const auto again = Dataset({"x"}).Add(Frame(1000).Redefine("x", "float(1000 * x)"), "y");
@@ -142,7 +142,7 @@ void WeightsWithoutEffect()
       CHECK(Mlp({1, 1}).Fit(data, options).Epochs() == 1);
 }
 
-/// A fit that takes longer than `seconds` is stopped as by ROOT's stop button.
+/// A fit that takes longer than `seconds` is stopped, as by ROOT's stop button.
 void Stopped(const Dataset &data, const FitOptions &options, int seconds)
 {
    Mlp model({1, 512, 512, 1});

@@ -78,7 +78,7 @@ void CheckLosses(const Dataset &train)
    }
 }
 
-/// A fit that goes on prints as much as it did, unless it is told otherwise.
+/// A resumed fit prints as much as before, unless told otherwise.
 void CheckVerbosity(const Dataset &train, const Dataset &judges, FitOptions options)
 {
    FitOptions loud;
@@ -109,7 +109,7 @@ void CheckResume(const Dataset &train, const Dataset &judges)
    options.fVerbose = 0;
    Mlp whole({2, 16, 1});
    const auto history = whole.Fit(train, judges, options);
-   // Of a fit that is over: its model.
+   // For a finished fit: its model.
    for (const bool early : {false, true}) {
       Mlp ended({2, 16, 1}), again({2, 16, 1}, CladTorch::kReLU, CladTorch::kUniform, 77);
       auto finite = options;
@@ -134,7 +134,7 @@ void CheckResume(const Dataset &train, const Dataset &judges)
    Refuses("a model file", [&] { whole.Save("model.ct"), whole.Resume(train, "model.ct"); }, {"model.ct", "checkpoint"});
 }
 
-/// Presses Ctrl-C in the middle of a fit and goes on with a model of other weights.
+/// Presses Ctrl-C in the middle of a fit and resumes with a model of other weights.
 void CheckInterrupted(const Dataset &train)
 {
    FitOptions options;
@@ -164,7 +164,7 @@ void CheckInterrupted(const Dataset &train)
    std::printf("interrupted after epoch %zu\n", before);
 }
 
-/// Of a stream, a validation dataset and the split alike: as if the column had the weights that count.
+/// For a stream, a validation dataset and the split alike: as if the column contained the effective weights.
 void CheckNegativeWeights()
 {
    auto frame = ROOT::RDataFrame(2000)
@@ -205,7 +205,7 @@ void CheckNegativeWeights()
    CHECK(Mlp::Load("negative.ct").Options().fNegativeWeights == CladTorch::kAbsoluteWeights);
 }
 
-/// Products in bfloat16: another fit, as good a one, whose record says so.
+/// Products in bfloat16: a different fit, equally good, whose record says so.
 void CheckPrecision(const Dataset &train)
 {
    FitOptions options;

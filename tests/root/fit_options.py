@@ -34,11 +34,11 @@ assert list(weighted.Options().fClassWeights) == [1, 3.5]
 refuses(lambda: weighted.Fit(train, fClassWeights="ab"), "fClassWeights", "list of numbers")
 refuses(lambda: weighted.Fit(train, patience=3), "fPatience")
 
-# A fit that is stopped after two epochs of five goes on to the same weights.
+# A fit that is stopped after two epochs of five resumes to the same weights.
 five = dict(fEpochs=5, fVerbose=0, fCheckpoint="run.ckpt", fCheckpointEpochs=2)
 whole = ct.Mlp([2, 8, 1])
 expected = whole.Fit(train, **five)
-ended = ct.Mlp([2, 8, 1])  # a fit that is over gives its model
+ended = ct.Mlp([2, 8, 1])  # a finished fit returns its model
 assert list(ended.Resume(train, "run.ckpt").TrainLoss()) == list(expected.TrainLoss())
 assert list(ended.Parameters()) == list(whole.Parameters())
 refuses(lambda: ct.Mlp([2, 8, 1]).Resume(train, path="none.ckpt"), "none.ckpt")

@@ -1,7 +1,7 @@
-"""Fits to events in Python's memory: every container gives the model that a dataset of the same numbers gives, and what does not
-fit is refused by name.
+"""Fits to events in Python's memory: every container gives the model of a dataset with the same numbers, and unsuitable
+values are refused by name.
 
-`fit_tables.py FOLDER`: where pandas may be installed; without it frames are not tried.
+`fit_tables.py FOLDER`: the folder in which pandas may be installed; without it frames are not tried.
 """
 
 import itertools
@@ -61,7 +61,7 @@ expected = {
 }
 assert len({str(each) for each in expected.values()}) == 4
 
-# Labels and weights that are columns are no features, in training and in validation.
+# Labels and weights that are columns are not features, in training and in validation.
 for make, names in itertools.product(CONTAINERS, ORDERS):
     for (weight, judged), wanted in expected.items():
         words = {} if weight is None else {"weight": weight}
@@ -112,7 +112,7 @@ named.SetColumns(["x", "y"])
 assert parameters(named, named.Fit({"other": train["w"], "y": train["y"], "x": train["x"]}, train["label"], **OPTIONS)) == expected[None, False]
 named.Fit(rows(train), train["label"], **OPTIONS)
 
-# What does not fit.
+# Unsuitable values.
 x, y = rows(train), train["label"]
 refuses(lambda: mlp().Fit(x, **OPTIONS), "'y'")
 refuses(lambda: mlp().Fit(x, y[:-1], **OPTIONS), "399", kind=ct.Error)

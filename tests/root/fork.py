@@ -1,4 +1,4 @@
-"""PyROOT: what a forked process may do with the objects of the one that it came from: it works or throws, and never waits."""
+"""PyROOT: what a forked process may do with its parent's objects: it works or throws, and never waits."""
 import os
 import signal
 

@@ -1,5 +1,6 @@
 /// \file freeze.C
-/// \brief Frozen parameters keep their bits in fits of every kind, the others move, and what cannot be frozen is refused.
+/// \brief Frozen parameters keep their bits in fits of every kind, the others change, and tensors that cannot be frozen
+/// are refused.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -56,7 +57,7 @@ std::vector<float> Parameters(const Model &model)
    return {model.Parameters().begin(), model.Parameters().end()};
 }
 
-/// Of the flat parameters, `from` to `to` stay and each of the others moves.
+/// Of the flat parameters, `from` to `to` stay unchanged and each of the others changes.
 void OnlyThese(const char *what, const std::vector<float> &before, const std::vector<float> &after, std::size_t from, std::size_t to)
 {
    bool stay = true, move = true;
@@ -109,7 +110,7 @@ void modules()
    }
 }
 
-/// What PyTorch's users do: requires_grad_(false) of a layer, and an optimiser of the rest.
+/// The PyTorch way: requires_grad_(false) for a layer, and an optimiser of the rest.
 void as_libtorch()
 {
    auto make = [] {

@@ -1,5 +1,5 @@
 /// \file full_disk.h
-/// \brief As long as it lives, files end at so many bytes, and the system says so as it says it of a disk that is full.
+/// \brief While it lives, files end at this many bytes, and the system reports this like a full disk.
 
 #ifndef CLADTORCH_TEST_FULL_DISK
 #define CLADTORCH_TEST_FULL_DISK

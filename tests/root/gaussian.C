@@ -1,5 +1,5 @@
 /// \file gaussian.C
-/// \brief Regressions with an uncertainty: means and standard deviations that are learned, predicted, judged and written.
+/// \brief Regressions with an uncertainty: means and standard deviations are learned, predicted, judged and written.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -50,8 +50,9 @@ FitOptions Options()
    return options;
 }
 
-/// The width of the pulls of N events is known to 1 / sqrt(2 N), by quantiles to 1.3 times as much; five of these errors, and what
-/// the network itself does not know: sigma(x) has some ten effective parameters, so that ln sigma is off by sqrt(10 / (2 N)).
+/// The width of the pulls of N events is known to 1 / sqrt(2 N), by quantiles to 1.3 times as much; five of these
+/// errors, and the uncertainty of the network itself: sigma(x) has some ten effective parameters, so that ln sigma is
+/// off by sqrt(10 / (2 N)).
 double Tolerance(double train, double test)
 {
    return 5 * 1.3 / std::sqrt(2 * test) + 2 * std::sqrt(10 / (2 * train));
@@ -76,7 +77,8 @@ void CheckToy()
    const auto evaluation = model.Evaluate(others);
    std::printf("means %.4f sigma off, log sigma %.4f off, pulls %.4f +- %.4f\n", std::sqrt(bias), std::sqrt(ratio),
                evaluation.PullMean(), evaluation.PullWidth());
-   // As many parameters as data can tell apart, some ten each, of 16000 events: 3 sqrt(10 / 16000) and 3 sqrt(10 / (2 * 16000)).
+   // As many parameters as the data determine, some ten each, of 16000 events: 3 sqrt(10 / 16000) and 3 sqrt(10 / (2 *
+   // 16000)).
    CHECK(std::sqrt(bias) < 0.075 && std::sqrt(ratio) < 0.053);
    CHECK(Near(evaluation.PullWidth(), 1, Tolerance(0.8 * train, test)));
    CHECK(Near(evaluation.PullMean(), 0, 5 / std::sqrt(test) + 2 * std::sqrt(10 / (0.8 * train))));
@@ -112,7 +114,7 @@ std::vector<float> Flat(ROOT::RDF::RNode frame, const char *name)
    return flat;
 }
 
-/// Two targets through everything that keeps or applies a model: means first, then standard deviations.
+/// Two targets through everything that saves or applies a model: means first, then standard deviations.
 void CheckPaths()
 {
    const auto data = Dataset({"m"}).SetWeight("w").Add(Frame(3000), {"E", "half"});

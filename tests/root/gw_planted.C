@@ -1,9 +1,9 @@
-// What the test of gw_classify.C has to refuse: a network that learnt from labels without meaning, and signals louder
-// than the SNR that is written beside them.
+// Cases that the test of gw_classify.C must refuse: a network that learnt from meaningless labels, and signals louder
+// than the SNR written beside them.
 
 #include "../../root_macros/gw_classify.C"
 
-/// A coin for each entry, the same in every run.
+/// A coin toss for each entry, the same in every run.
 int Coin(ULong64_t entry)
 {
    return TRandom3(entry + 1).Integer(2);

@@ -19,7 +19,7 @@ namespace Signal = CladTorch::Signal;
 using CladTorch::Dataset;
 using CladTorch::Evaluation;
 
-/// What the process does at Ctrl-C.
+/// The process's action on Ctrl-C.
 auto Handler()
 {
    struct sigaction now = {};
@@ -27,8 +27,8 @@ auto Handler()
    return now.sa_handler;
 }
 
-/// Whether `call` is interrupted where Ctrl-C is pressed as soon as it has taken the signal over, which a call that does not hear
-/// it never does.
+/// Whether `call` is interrupted if Ctrl-C is pressed as soon as it has installed its handler; a call that does not
+/// notice Ctrl-C never installs one.
 bool IsInterrupted(const std::function<void()> &call)
 {
    const auto before = Handler();
@@ -50,7 +50,7 @@ bool IsInterrupted(const std::function<void()> &call)
    return interrupted;
 }
 
-/// On a busy machine the thread that presses may come too late.
+/// On a busy machine the thread that presses may be late.
 void Pressed(const char *name, const std::function<void()> &call)
 {
    int tries = 1;

@@ -1,5 +1,5 @@
 /// \file interrupted.C
-/// \brief Two long calls, the first of which Ctrl-C ends: the second is not begun.
+/// \brief Two long calls; Ctrl-C ends the first, and the second does not begin.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "long_calls.h"

@@ -1,4 +1,4 @@
-"""Long calls, each ended by Ctrl-C: KeyboardInterrupt, and what they worked on is whole."""
+"""Long calls, each ended by Ctrl-C: KeyboardInterrupt, and the objects that they worked on are intact."""
 
 import os
 import signal
@@ -77,7 +77,7 @@ for gradient in (ct.kClad, ct.kAutograd):
     before = after
 model.Predict(data)
 
-# A thread is not where Python's handler runs: it gets the error, and the main thread KeyboardInterrupt.
+# Python's handler does not run in a thread: the thread gets the error, and the main thread KeyboardInterrupt.
 caught = []
 
 
@@ -94,7 +94,7 @@ interrupted("Fit in a thread", thread.join)
 thread.join()
 assert len(caught) == 1
 
-# A handler of the user's own decides what follows.
+# The user's own handler decides what follows.
 signals = []
 signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))
 print("NOW with a handler", flush=True)
@@ -104,7 +104,7 @@ except ct.Interrupted as error:
     assert "LastFit" in str(error)
 assert signals == [signal.SIGINT]
 
-# One that ignores the signal.
+# A handler that ignores the signal.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 assert not model.Fit(many, fEpochs=300, fVerbose=0).Interrupted()

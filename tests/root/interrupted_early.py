@@ -32,7 +32,7 @@ os.close(read)
 heard = 0
 for _ in range(300):
     try:
-        # Whatever this interrupts, it is inside of this block.
+        # Whatever this interrupts, it is inside this block.
         os.write(write, b"x")
         model.Fit(data, fEpochs=1000000, fVerbose=0)
     except KeyboardInterrupt:

@@ -1,5 +1,5 @@
 /// \file load_gsystem.C
-/// \brief gSystem->Load, then a macro without any include of ours.
+/// \brief gSystem->Load, then a macro without includes of CladTorch.
 
 void load_gsystem()
 {

@@ -1,5 +1,5 @@
 /// \file loss_function.C
-/// \brief A loss of one's own in Mlp::Fit; with `hangs` a compiler that has to be interrupted.
+/// \brief A user's own loss in Mlp::Fit; with `hangs` a compiler that must be interrupted.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -25,7 +25,7 @@ void CheckFit(const Dataset &data, FitOptions options)
    Mlp model({1, 8, 1});
    const auto history = model.Fit(data, options);
    CHECK(history.TrainLoss().back() < 0.5 * history.TrainLoss().front());
-   // Nine of ten labels lie below the quantile.
+   // Nine of ten labels are below the quantile.
    const auto outputs = model.Predict(data);
    int below = 0;
    for (std::size_t i = 0; i < outputs.size(); ++i)

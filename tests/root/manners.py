@@ -1,4 +1,4 @@
-"""What Python passes to methods and options: keywords everywhere, one sentence for what does not fit."""
+"""Arguments that Python passes to methods and options: keywords everywhere, one sentence for unsuitable values."""
 
 import pathlib
 import sys
@@ -63,7 +63,7 @@ assert jagged.Padded(length=2).Columns() == 2
 
 assert len(next(iter(stream.Batches(fBatchSize=10)))[1]) == len(next(iter(stream.Batches(options, fBatchSize=10)))[1]) == 10
 
-# What does not fit, in one sentence.
+# Unsuitable values, in one sentence.
 for field in (each for each in dir(options) if each[0] == "f" and each[1].isupper()):
     other_style = "".join("_" * letter.isupper() + letter.lower() for letter in field[1:]).lstrip("_")
     for word in (field[1:].lower(), field[1].lower() + field[2:], other_style):
@@ -111,7 +111,7 @@ for known in ("kReLU", "kLeakyReLU", "kTanh", "kSigmoid", "kSiLU", "kGELU", "kSo
         says(lambda: ct.Mlp([7, 3, 1], text), f"write CladTorch::{known}")
     says(lambda: ct.Mlp([7, 3, 1], "elu"), known)
 
-# What users of other libraries write, or mistake: the call, and what the sentence names.
+# What users of other libraries write, or mistake: the call, and the words that the sentence names.
 tree = ROOT.TFile.Open(file).Get("sig_tree")
 functor = model.Functor()
 whitener = ct.Signal.Whitener(np.ones(33), 1.0, 0, 3)
@@ -194,7 +194,7 @@ for call, *parts in MISTAKES:
     refuses(call, *parts)
     refuses(call, "CladTorch::" if parts[0] not in ("stream.Batches", "Python function") else parts[0])
 
-# What is none.
+# No mistakes.
 path = pathlib.Path(file)
 twice = ct.Dataset(["m_bb"]).Add("sig_tree", [file, path], label=1)
 assert twice.Rows() == 20000 and ct.Dataset(["m_bb"]).Add(ct.Source("sig_tree", files=(file, file)), 1).Rows() == 20000
@@ -205,7 +205,7 @@ assert ct.Mlp.Load(path=pathlib.Path("model.ct")).Inputs() == 2
 assert model.Fit(events, fShuffle=np.bool_(False), fEpochs=1, fVerbose=0).Epochs() == 1
 assert ct.Dataset(np.array(["m_bb"])).Add(ct.Source("sig_tree", file).Filter(cut="m_bb > 1"), 1).Rows() < 10000
 
-# C++'s own errors are said once, by Python.
+# C++'s own errors are reported once, by Python.
 try:
     events.Add("sig_tree", "elsewhere.root", 1)
 except ct.Error as error:

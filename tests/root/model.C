@@ -1,5 +1,5 @@
 /// \file model.C
-/// \brief Any network as a model: what a Mlp can, for modules and functions of LibTorch.
+/// \brief Any network as a model: what an Mlp can do, for modules and functions of LibTorch.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -86,7 +86,7 @@ double Difference(const Tensor &a, const std::vector<float> &b)
    return (a.flatten() - torch::tensor(b)).abs().max().item<double>();
 }
 
-/// As a Mlp of the same weights: the same losses.
+/// Like an Mlp of the same weights: the same losses.
 void CheckPerceptron(const Dataset &data)
 {
    CladTorch::Mlp mlp({4, 32, 1}, CladTorch::kReLU);
@@ -103,7 +103,7 @@ void CheckPerceptron(const Dataset &data)
    CHECK(model.Options().fEpochs == 5 && model.Columns() == std::vector<std::string>{"x"});
 }
 
-/// The module has what the model has learned.
+/// The module has the model's learned parameters.
 void CheckModule(const Dataset &data)
 {
    auto net = std::make_shared<ResidualImpl>();
@@ -120,10 +120,10 @@ void CheckModule(const Dataset &data)
    const auto scaler = model.Scaler();
    const auto x = (Features(data, {4}) - torch::tensor(scaler.fMean)) / torch::tensor(scaler.fDeviation);
    CHECK(Difference(net->forward(x.to(torch::kFloat32)), model.Logits(data)) < 1e-4);
-   // A fit goes on from where the model is, whose scaler stays.
+   // A fit continues from the model's present state, whose scaler stays.
    const auto more = model.Fit(data, Options(1));
    CHECK(more.TrainLoss()[0] < losses.TrainLoss()[1] && model.Scaler().fMean == scaler.fMean);
-   // What changes in place changes the model; a functor is frozen.
+   // In-place changes change the model; a functor is frozen.
    const auto logits = model.Logits(data);
    const auto functor = model.Functor();
    const auto row = ROOT::RVecF{0.3f, -1, 2, 0};
@@ -133,7 +133,7 @@ void CheckModule(const Dataset &data)
       net->fOut->bias.add_(1);
    }
    CHECK(Near(model.Logits(data)[0], logits[0] + 1, 1e-5) && functor(row) == score && model.Functor()(row) > score);
-   // Copies share until one changes; the module goes with the one that changed.
+   // Copies share until one changes; the module belongs to the one that changed.
    auto copy = model;
    copy.SetParameters(std::vector<float>(model.Parameters().Size(), 0.5f));
    CHECK(Near(model.Logits(data)[0], logits[0] + 1, 1e-5) && net->fOut->bias.item<float>() == 0.5f);
@@ -203,7 +203,7 @@ void CheckGradients(const Dataset &data)
    onKernels.ExportCpp("image.hxx"); // which what LibTorch runs has not
 }
 
-/// LibTorch trains what has operators without kernels, and what a fit gives it, as well.
+/// LibTorch trains networks with operators without kernels, and the results of a fit are the same.
 void CheckQuality(const Dataset &data)
 {
    const auto auc = [&](const char *what, CladTorch::EGradient gradient, std::function<Tensor(Tensor)> before) {
@@ -266,7 +266,7 @@ void CheckUses(const Dataset &data)
    CHECK(largest < 1e-5 && scores.size() == predicted.size());
    const std::unique_ptr<TGraph> roc(model.Roc(data));
    CHECK(model.Auc(data) > 0.8 && roc->GetN() > 50);
-   // A function with parameters of its own; regressions have targets in their own units.
+   // A function with its own parameters; regressions have targets in their own units.
    auto w = torch::zeros({4}, torch::requires_grad()), b = torch::zeros({1}, torch::requires_grad());
    Model line([w, b](Tensor x) { return x.matmul(w) + b; }, {4});
    Dataset values;
@@ -278,7 +278,7 @@ void CheckUses(const Dataset &data)
    CHECK(Near(line.Predict(values)[0], values.Labels()(0), 0.8));
 }
 
-/// Shapes and functions that cannot be.
+/// Impossible shapes and functions.
 void CheckMistakes(const Dataset &data)
 {
    Refuses("another shape", [] { Model(Perceptron(), {5}); }, {"Sequential throws for 6 events of shape [5]"});
@@ -349,7 +349,7 @@ Dataset Windows(int windows, int seed)
    return data.Add(ROOT::RDataFrame(windows).Define("strain", strain, {"rdfentry_"}).Define("label", "int(rdfentry_ % 2)"), "label");
 }
 
-/// Weights that are shared by all times learn what a perceptron cannot from so few windows.
+/// Weights shared by all times learn what a perceptron cannot from so few windows.
 void CheckWindows()
 {
    const auto train = Windows(4000, 1), test = Windows(2000, 2);
@@ -387,8 +387,8 @@ struct WithCategoryImpl : nn::Module {
 };
 TORCH_MODULE(WithCategory);
 
-/// However a network takes a category, with kernels or on LibTorch: that column is not standardised, others are, and what the table
-/// says is learned.
+/// However a network takes a category, with kernels or on LibTorch: that column is not standardised, others are, and
+/// the contents of the table are learned.
 void CheckCategories()
 {
    const auto events = [](double first) {

@@ -1,5 +1,5 @@
 /// \file model_events.C
-/// \brief A model predicts each event by itself: networks that do not are refused, by the operator that is the cause.
+/// \brief A model predicts each event independently: networks that do not are refused, naming the responsible operator.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -16,7 +16,7 @@ constexpr int kWidth = 8;
 
 Tensor gWeights, gVector, gOrder;
 
-/// A network of events of 8 numbers, and the operator that brings events together, if one does.
+/// A network for events of 8 numbers, and the operator that combines events, if there is one.
 struct Case {
    std::string fName;
    std::function<Tensor(Tensor)> fFunction;
@@ -148,7 +148,7 @@ void CheckFunctions()
 }
 
 
-/// What mixes in training alone is right.
+/// Mixing events in training alone is allowed.
 void CheckModules()
 {
    const auto statistics = nn::BatchNorm1dOptions(4);
@@ -164,7 +164,7 @@ void CheckModules()
    Refuses("softmax over events", [&] {
       Model(nn::Sequential(nn::Linear(kWidth, 4), nn::Softmax(0), nn::Linear(4, 1)), {kWidth});
    }, {"aten::softmax at operator 3 of Sequential mixes the events"});
-   // Numbers that are not finite hide nothing.
+   // Numbers that are not finite hide no dependence.
    auto broken = nn::Sequential(nn::Linear(kWidth, 4), nn::Linear(4, 1));
    {
       const torch::NoGradGuard noGradients;

@@ -1,5 +1,5 @@
 /// \file model_libtorch.C
-/// \brief Models that LibTorch runs: networks with operators without kernels, and fits that ask for kAutograd.
+/// \brief Models that LibTorch runs: networks with operators without kernels, and fits that request kAutograd.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -59,7 +59,7 @@ FitOptions OneStep(const Dataset &data)
    return options;
 }
 
-/// What `forward` does with the parts, which are registered.
+/// The operations of `forward` on the parts, which are registered.
 struct NetImpl : nn::Module {
    std::function<Tensor(Tensor)> fForward;
    NetImpl(std::vector<std::shared_ptr<nn::Module>> parts, std::function<Tensor(Tensor)> forward) : fForward(std::move(forward))
@@ -77,7 +77,7 @@ Net Make(std::function<Tensor(Tensor)> forward, const Parts &...parts)
    return std::make_shared<NetImpl>(std::vector<std::shared_ptr<nn::Module>>{parts.ptr()...}, std::move(forward));
 }
 
-/// A network that has no kernels, the shape of its events, and what is said of the reason.
+/// A network without kernels, the shape of its events, and the stated reason.
 struct Case {
    std::string fName;
    std::function<Net()> fMake;
@@ -104,13 +104,13 @@ std::vector<Case> Cases()
          return Make([=](Tensor x) mutable { return out(torch::relu(conv(x)).flatten(1)); }, conv, out);
       }, {1, 4, 2}, "at operator 1 of Net, part part0 (ConvTranspose2d)"},
       {"cumulative sum, with batch normalisation", [] {
-         // A bias before a normalisation has no gradient but rounding, of which Adam makes whole steps.
+         // A bias before a normalisation has only rounding as its gradient, from which Adam makes whole steps.
       nn::Linear in(nn::LinearOptions(kWidth, 16).bias(false)), out(16, 1);
          nn::BatchNorm1d norm(16);
          return Make([=](Tensor x) mutable { return out(torch::tanh(norm(in(x))).cumsum(1)); }, in, norm, out);
       }, {kWidth}, "cumsum"},
       {"sums so far of what was sorted", [] {
-         // A bias before a normalisation has no gradient but rounding, of which Adam makes whole steps.
+         // A bias before a normalisation has only rounding as its gradient, from which Adam makes whole steps.
       nn::Linear in(nn::LinearOptions(kWidth, 16).bias(false)), out(16, 1);
          return Make([=](Tensor x) mutable { return out(std::get<0>(in(x).sort(1)).cumsum(1)).squeeze(1); }, in, out);
       }, {kWidth}, "cumsum"},
@@ -189,7 +189,7 @@ void CheckBothBackEnds(const Dataset &data)
 {
    const auto make = [] {
       torch::manual_seed(3);
-      // A bias before a normalisation has no gradient but rounding, of which Adam makes whole steps.
+      // A bias before a normalisation has only rounding as its gradient, from which Adam makes whole steps.
       nn::Linear in(nn::LinearOptions(kWidth, 16).bias(false)), out(16, 1);
       nn::BatchNorm1d norm(16);
       return nn::Sequential(in, norm, nn::SiLU(), out);
@@ -205,7 +205,7 @@ void CheckBothBackEnds(const Dataset &data)
       CHECK((buffer.value() - libtorch->named_buffers()[buffer.key()]).abs().max().item<double>() < 2e-3);
    CHECK(libtorch->named_buffers()["1.num_batches_tracked"].item<std::int64_t>() > 0);
    CHECK(theirs.Description().find("autograd") != std::string::npos);
-   // A fit may go on with the other one.
+   // A fit may continue with the other one.
    CHECK(b.Fit(data, Options(1)).TrainLoss()[0] < theirs.TrainLoss()[0]);
    // A function of tensors, too.
    auto w = torch::zeros({kWidth, 1}, torch::requires_grad());
@@ -235,7 +235,7 @@ void CheckStatistics(const Dataset &data)
    CHECK(torch::allclose(norm->running_var, reference->running_var, 1e-4, 1e-5));
 }
 
-/// What belongs to the user stays as it was.
+/// The user's objects stay unchanged.
 void CheckTraces(const Dataset &data)
 {
    auto net = Cases()[0].fMake();
@@ -268,7 +268,7 @@ void CheckTraces(const Dataset &data)
    CHECK(same);
 }
 
-/// Networks that LibTorch could run and a model must not.
+/// Networks that LibTorch could run but that a model must not use.
 void CheckRefusals()
 {
    const auto w = torch::randn({kWidth, 1}, torch::requires_grad());

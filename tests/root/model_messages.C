@@ -1,5 +1,5 @@
 /// \file model_messages.C
-/// \brief What a model says of networks that it cannot use, and of those that it can but nobody means.
+/// \brief Messages about networks that a model cannot use, and about usable ones that are probably not intended.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -46,7 +46,7 @@ FitOptions Options(int batch = 64)
    return options;
 }
 
-/// What happens, and parts of the sentence that says it.
+/// The faulty action, and parts of the sentence that reports it.
 struct Mistake {
    const char *fName;
    std::function<void()> fDo;
@@ -139,7 +139,7 @@ void Keep(int level, bool, const char *, const char *message)
       gWarnings.push_back(message);
 }
 
-/// A network that ends in what the loss does itself.
+/// A network whose last operation the loss also does.
 struct Ending {
    const char *fWarned; ///< the activation that is named; null: no warning
    std::function<nn::Sequential()> fNetwork;
@@ -172,7 +172,7 @@ void CheckEndings()
    }
 }
 
-/// Networks of other programs that end in probabilities: of logits that Predict() gives them of, or such that cannot be had.
+/// Networks of other programs that end in probabilities: Predict() recovers the logits, or cannot.
 void CheckProbabilities()
 {
    const auto halves = [] { return nn::Functional([](Tensor p) { return torch::cat({1 - p, p}, 1); }); };

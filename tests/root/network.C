@@ -1,7 +1,7 @@
 /// \file network.C
-/// \brief A file behind a server that is killed while it is read: an error, and the session goes on.
+/// \brief A file on a server that is killed while it is read: an error, and the session continues.
 ///
-/// `network("root://…", "events.root", PID)`: the server's file, the same one here, and who serves it.
+/// `network("root://…", "events.root", PID)`: the server's file, the same one here, and the server's process.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>

@@ -1,5 +1,5 @@
 /// \file network_filter.C
-/// \brief Networks slid over series give every window what Model::Logits() gives it, or say why they are not slid.
+/// \brief Networks slid over series give every window the result of Model::Logits(), or say why they are not slid.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -50,7 +50,7 @@ double Difference(const Model &model, const Signal::NetworkFilter &filter, const
    return largest;
 }
 
-/// With running statistics and scales that are not those of a new layer.
+/// With running statistics and scales that differ from those of a new layer.
 template <class Net>
 Net Trained(Net net)
 {
@@ -100,7 +100,7 @@ void CheckAllSlid()
    CheckSlid("residual", Model(residual, {1, 64}), 1, 8, 1);
    nn::Conv1d before(1, 6, 7);
    nn::Linear gain(6, 6), after(6 * 58, 1);
-   // What is learned of the whole window scales its channels: that is the head's.
+   // A factor learned from the whole window scales its channels: that belongs to the head.
    const auto excited = [=](torch::Tensor x) mutable {
       auto y = torch::elu(before(x));
       y = torch::tanh(y * torch::sigmoid(gain(y.mean(2))).unsqueeze(2));
@@ -118,7 +118,7 @@ void CheckAllSlid()
    Model fitted(nn::Sequential(nn::Conv1d(1, 4, 9), nn::ReLU(), nn::Flatten(), nn::Linear(4 * 56, 1)), {1, 64});
    fitted.Fit(data, options);
    CheckSlid("fitted", fitted, 1, 8, 1);
-   // Model files hold operators alone.
+   // Model files contain only operators.
    Model(plain, {2, 256}).Save("slid.ct");
    CheckSlid("from a file", Model::Load("slid.ct"), 2, 24, 0.25);
 }

@@ -1,4 +1,4 @@
-"""Continuous searches from Python: arrays as series, lists of records, refusals in words."""
+"""Continuous searches from Python: arrays as series, lists of records, refusals with a message."""
 
 import numpy as np
 import ROOT

@@ -1,4 +1,5 @@
-"""Notebooks in kernels of Jupyter: what a cell prints and draws is below it, and a fit renews its line and its curves in place.
+"""Notebooks in Jupyter kernels: the output and drawings of a cell are below it, and a fit updates its line and its
+curves in place.
 
 `notebook.py FOLDER`: FOLDER may hold the packages of tests/python_tools.txt.
 """
@@ -76,7 +77,8 @@ def lines(cell):
 
 
 def shape(cell):
-    """The words that a cell prints, without numbers, which differ from machine to machine, and the kinds of what it shows."""
+    """The words that a cell prints, without numbers, which differ between machines, and the kinds of its other outputs.
+    """
     words = re.sub(r"[-+]?[\d.]+(e[-+]?\d+)?|\s+", " ", printed(cell)).split()
     return words, [sorted(each.data) for each in cell.outputs if "data" in each]
 

@@ -18,7 +18,7 @@ double Noise(std::size_t event, std::size_t object, int column)
    return std::sin(1.7 * event + 0.9 * object * object + 2.3 * column);
 }
 
-/// Events with 0 to 4 jets of three numbers, a number of the event and a list of three.
+/// Events with 0 to 4 jets of three numbers, a number per event and a list of three.
 void Write()
 {
    const auto list = [](int column) {
@@ -83,7 +83,7 @@ std::vector<float> Expected(const CladTorch::Model &model, double factor = 1)
    return model.Predict(model.NewDataset().Add(Jets(factor), "kind"));
 }
 
-/// The scores of the events, in their order for any number of threads, one behind the other.
+/// The scores of the events, in their order for any number of threads, one after the other.
 std::vector<float> Flat(ROOT::RDF::RNode frame, const std::string &column)
 {
    auto events = frame.Take<int>("event");
@@ -161,7 +161,8 @@ void DifferentLengths(bool threads)
    CHECK(functor(RVecF{}, RVecF{}, RVecF{}).empty());
 }
 
-/// A column with variations, up and down, and what is made of it: each universe has the predictions of its values.
+/// A column with variations, up and down, and columns computed from it: each universe has the predictions of its
+/// values.
 void Variations()
 {
    const auto shifted = [](const RVecD &pt) { return ROOT::RVec<RVecD>{pt * 0.75, pt * 1.5}; };

@@ -1,5 +1,6 @@
 /// \file objects.h
-/// \brief Classes with one member of each kind, for trees whose columns data frames read right, wrongly or not at all.
+/// \brief Classes with one member of each kind, for trees whose columns data frames read correctly, wrongly or not at
+/// all.
 
 #ifndef CLADTORCH_TEST_OBJECTS
 #define CLADTORCH_TEST_OBJECTS
@@ -63,7 +64,7 @@ public:
 struct Base {
    int b = 0;
 };
-/// A base class that does not lie at the start.
+/// A base class that does not begin at the start of the object.
 class DerivedClass : public TObject, public Base {
 public:
    int id = 0;

@@ -1,6 +1,7 @@
 /// \file objects_read.C
 /// \brief Every column of objects.root has the numbers of `truth`, or is refused by its name, with the classes'
-///        dictionaries and without; so has every column of the trees that come with ROOT, whose truth is TTree::GetEntry.
+///        dictionaries and without; so has every column of the trees that come with ROOT, whose truth is
+///        TTree::GetEntry.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -26,7 +27,7 @@ R__LOAD_LIBRARY(libcladtorch)
 using CladTorch::Dataset;
 using Numbers_t = std::vector<double>;
 
-/// The truth about a column; throws where there is none.
+/// The truth about a column; throws if there is none.
 using Truth_t = std::function<Numbers_t(const std::string &column)>;
 
 /// A column as one list of numbers; of lists of lists, none of which is negative or longer than 8.
@@ -45,7 +46,7 @@ Numbers_t Read(const CladTorch::Source &source, const std::string &column)
    return numbers;
 }
 
-/// "=": as it should be, "!": refused by name, and what is wrong otherwise.
+/// "=": correct, "!": refused by name; otherwise the fault.
 std::string Judge(const CladTorch::Source &source, const std::string &column, const Truth_t &truth)
 {
    Numbers_t numbers;
@@ -66,7 +67,7 @@ std::string Judge(const CladTorch::Source &source, const std::string &column, co
    }
 }
 
-/// Judges `columns` from `first` on in a process of its own, in which ROOT may crash. \return The verdicts it came to.
+/// Judges `columns` from `first` on in a process of its own, in which ROOT may crash. \return Its verdicts up to then.
 std::vector<std::string> InChild(const std::vector<std::string> &columns, std::size_t first,
                                  const std::function<std::string(const std::string &)> &judge)
 {
@@ -158,7 +159,7 @@ bool EndsWith(const std::string &text, const std::string &end)
    return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// The same, and the members of TObject, which nobody set.
+/// The same, and the members of TObject, which were never set.
 Numbers_t TruthOfObjects(const std::string &column)
 {
    for (const std::string member : {".fUniqueID", ".fBits"})

@@ -1,5 +1,6 @@
 /// \file odd_trees.C
-/// \brief Trees, files and texts that ROOT's data frame reads wrongly, or not at all: read right, or refused by name.
+/// \brief Trees, files and texts that ROOT's data frame reads wrongly, or not at all: read correctly, or refused by
+/// name.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "readers.h"
@@ -28,7 +29,7 @@ struct OpenBranch : TBranch {
 
 constexpr int kEntries = 60;
 
-/// Numbers, an array with a count and a vector, with a basket without entries behind entries 19 and 39 if `empty`, or
+/// Numbers, an array with a count and a vector, with a basket without entries after entries 19 and 39 if `empty`, or
 /// without the offsets of their entries.
 void WriteTree(const char *name, bool empty, bool withoutOffsets)
 {
@@ -85,7 +86,7 @@ bool AsWritten(const Dataset &data)
    return right;
 }
 
-/// ROOT gives the first entry behind such a basket numbers of the one before; the fast reader reads it right.
+/// ROOT gives the first entry after such a basket the numbers of the one before; the fast reader reads it correctly.
 void CheckEmptyBaskets()
 {
    WriteTree("empty.root", true, false);
@@ -167,7 +168,7 @@ void CheckNames()
    CHECK(Dataset({"y"}).Add({"twice", "names.root"}, 1).Features()(0) == 2);
 }
 
-/// What is no regular file, or has a name that ROOT takes for something else.
+/// Files that are not regular, or whose names mean something else to ROOT.
 void CheckFiles()
 {
    CHECK(mkfifo("pipe.root", 0600) == 0);
@@ -186,7 +187,7 @@ struct Odd {
    int number;
 };
 
-/// What is thrown by code of the user's, and is no std::exception.
+/// Exceptions of the user's code that are not std::exceptions.
 void CheckThrown()
 {
    const CladTorch::Source source("t", "full.root");
@@ -202,7 +203,7 @@ void CheckThrown()
    CHECK(Dataset({"x"}).Add(source, 1, "x > 3").Rows() == kEntries - 4); // the session goes on
 }
 
-/// Fields that data frames do not know.
+/// Fields that data frames do not support.
 void CheckTuples()
 {
    {

@@ -1,5 +1,5 @@
 /// \file online.C
-/// \brief Strain that arrives in blocks gets the scores of windows that were whitened by what came before.
+/// \brief Strain that arrives in blocks gets the scores of windows whitened by the strain before them.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -116,7 +116,8 @@ void CheckGaps()
    CHECK(UntilScore(search, strain, 2 * whole + 2, 2 / kRate) == whole);
 }
 
-/// A detector that gives zeros for longer than the memory has no scores, with the reason; the search begins anew after that.
+/// A detector that returns zeros for longer than the memory has no scores, with the reason; the search restarts after
+/// that.
 void CheckSilence()
 {
    const auto strain = Strain();
@@ -132,7 +133,7 @@ void CheckSilence()
    };
    const auto waits = [&](const char *why) { return search.Waits().find(why) != std::string::npos; };
    CHECK(waits("no block"));
-   // Until a score comes, with the reason why there is none.
+   // Until a score arrives, with the reason why there is none.
    const auto fill = [&] {
       for (std::size_t number = 1; number <= whole; ++number) {
          const auto scores = add(strain);

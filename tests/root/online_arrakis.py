@@ -18,7 +18,7 @@ try:
     url = next((found[0] for line in server.stdout if (found := re.search(r"grpc://\S+", line))), None)
     assert url, "the server ended without an address"
     sys.argv = [sys.argv[1], "none", "14", url]
-    # On a busy machine the client may lose blocks, and the search then begins anew.
+    # On a busy machine the client may lose blocks; the search then restarts.
     for attempts_left in (2, 1, 0):
         try:
             runpy.run_path(sys.argv[0], run_name="__main__")

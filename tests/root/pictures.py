@@ -1,4 +1,4 @@
-"""What readers of plots need: both ends of a loss on its axis, whole epochs, names of classes, text that is not shrunk."""
+"""Plots must show: both ends of a loss on its axis, whole epochs, names of classes, text that is not shrunk."""
 
 import re
 
@@ -25,7 +25,7 @@ def pages(path):
         return len(re.findall(rb"/Type /Page\b", file.read()))
 
 
-# A loss that falls by orders of magnitude has a logarithmic axis, another one a linear one.
+# A loss that falls by orders of magnitude has a logarithmic axis, any other a linear one.
 steep = ct.Mlp([2, 16, 1]).Fit(events(100 * x[:, 0] + 500), fLoss=ct.kMeanSquaredError, fEpochs=60, fLearningRate=0.02, fVerbose=0)
 assert max(steep.TrainLoss()) > 100 * min(steep.TrainLoss()), steep
 assert steep.Draw().GetLogy() == 1
@@ -36,7 +36,7 @@ canvas = flat.Draw()
 axis = drawn(canvas, "TMultiGraph")[0].GetXaxis()
 assert canvas.GetLogy() == 0 and (axis.GetXmin(), axis.GetXmax()) == (0, 2), "one epoch is in the middle"
 
-# Of several classes none is the signal.
+# With several classes none is the signal.
 several = events((x[:, 0] > 0).astype(float) + (x[:, 1] > 1))
 classes = ct.Mlp([2, 8, 3])
 classes.Fit(several, fEpochs=2, fVerbose=0)
@@ -46,7 +46,8 @@ assert [str(each.GetLabel()) for each in legend.GetListOfPrimitives()][::2] == [
 legend = drawn(model.Evaluate(binary).DrawScores(), "TLegend")[0]
 assert [str(each.GetLabel()) for each in legend.GetListOfPrimitives()] == ["Signal", "Background"]
 
-# A learning rate that was drawn by the logarithm has a logarithmic axis; every trial has a marker, the best one another.
+# A learning rate drawn on a logarithmic scale has a logarithmic axis; every trial has a marker, the best one a
+# different one.
 search = ct.RandomSearch(ct.Mlp([2, 4, 1])).LogUniform("fLearningRate", 1e-5, 1e-1).Uniform("fMomentum", 0.1, 0.9)
 try:
     search.Draw("fLearningRate")

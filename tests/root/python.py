@@ -15,7 +15,7 @@ data = ct.Dataset(["x", "y"])
 data.Add(frame, "y", "x < 100").Add(frame.Filter("x >= 100"), 0).Add(ROOT.RDF.AsRNode(frame.Range(10)), 1)
 assert data.Rows() == 210 and data.Width() == 2 and list(data.Columns()) == ["x", "y"]
 
-# functions: of C++ as they are, of Python as a node of the frame
+# functions: of C++ directly, of Python as a node of the frame
 ROOT.gInterpreter.Declare("struct IsSmall { bool operator()(float x) const { return x < 10; } };")
 assert ct.Dataset(["x"]).Add(frame, 1.0, ROOT.IsSmall(), ["x"]).Rows() == 10
 weighted = ct.Dataset(["x"]).SetWeight(ROOT.IsSmall(), ["x"]).Add(frame, 1.0)

@@ -1,4 +1,4 @@
-"""Long calls from Python leave its lock to its other threads, and callbacks into Python still work."""
+"""Long calls from Python release its lock for its other threads, and callbacks into Python still work."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ ct = ROOT.CladTorch
 
 
 def turns_of_another(call):
-    """How often another thread had its turn while `call` ran, and seconds that this took."""
+    """How often another thread ran during `call`, and the seconds that this took."""
     turns, done = [0], threading.Event()
 
     def tick():
@@ -63,7 +63,7 @@ for name, call in calls.items():
     print(f"{name}: another thread had {turns} turns in {seconds:.2f} s")
     assert turns >= max(2, 20 * seconds), name
 
-# Whatever else is public is quick, or has been forgotten in calls.py.
+# All other public methods are quick, or were forgotten in calls.py.
 QUICK = {
     "": {"AntennaPattern", "AucBound", "Delay", "EfficiencyBound", "NetworkSnr", "Rank", "Ranks"},
     "Batches": {"Features", "Labels", "Rows", "Weights"},
@@ -101,12 +101,12 @@ assert not forgotten, forgotten
 unchecked = functions - set().union(*known["FUNCTIONS"].values())
 assert not unchecked, f"their arguments are not checked, see arguments.py: {unchecked}"
 
-# A message of ROOT's or ours in such a call: PyROOT would make a Python warning of it, without the lock.
+# A message of ROOT or CladTorch in such a call: PyROOT would make a Python warning of it, without the lock.
 few = ct.Dataset(["x"]).Add(ROOT.RDataFrame(100).Define("x", "float(rdfentry_)"), 1)
 ct.Mlp([1, 1]).Fit(few, fEpochs=1, fVerbose=0)
 
 
-# Functions of Python's in the event loop.
+# Python functions in the event loop.
 ROOT.gInterpreter.Declare("""
 #include <functional>
 std::function<float(float)> gFromPython;

@@ -1,4 +1,5 @@
-"""Type checkers over the stub of cladtorch, and over what uses it: the scripts of root_macros and the snippets of the documentation.
+"""Type checkers on the stub of cladtorch, and on its users: the scripts of root_macros and the snippets of the
+documentation.
 
 `python_types.py FOLDER`: FOLDER may hold the packages of tests/python_tools.txt.
 """
@@ -24,7 +25,7 @@ import cladtorch
 CladTorch = cladtorch
 def __getattr__(name: str) -> Any: ...
 """
-# What the checkers have to find; each stands on a line with an error.
+# Errors that the checkers must find; each is on a line with an error.
 WRONG = """import cladtorch as ct
 model = ct.Mlp([2, 1], ct.kReLU)
 model.Fit(ct.Dataset(["a"]), fEpoch=3)  # wrong
@@ -36,7 +37,7 @@ model.Auc(ct.Dataset(["a"])).upper()  # wrong
 
 
 def snippets(page):
-    """The Python of a page that runs, at its lines."""
+    """The Python code of a page that runs, at its line numbers."""
     lines, inside = [], False
     for line in page.read_text().splitlines():
         if line.startswith("```"):

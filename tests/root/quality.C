@@ -49,7 +49,7 @@ double Accuracy(const Mlp &model, const Dataset &data)
    return right / data.Rows();
 }
 
-/// The mean over seeds of `measure` after ten epochs at the default options, with `init`.
+/// The mean over seeds of `measure` after ten epochs with the default options, with `init`.
 template <class Measure>
 double Quality(const Dataset &all, const std::vector<std::size_t> &sizes, EInit init, Measure measure,
                CladTorch::ELoss loss = CladTorch::kAuto)
@@ -70,8 +70,8 @@ double Quality(const Dataset &all, const std::vector<std::size_t> &sizes, EInit 
    return sum / kSeeds;
 }
 
-/// Higgs tells initial weights apart: from He's the network fits noise first. Standard errors of the means are .002; with
-/// PyTorch's defaults they are .737 and .705.
+/// Higgs distinguishes initial weights: from He's the network fits noise first. Standard errors of the means are .002;
+/// with PyTorch's defaults they are .737 and .705.
 void CheckHiggs()
 {
    const auto data = Higgs();
@@ -92,7 +92,7 @@ void CheckMulticlass()
    CHECK(uniform > 0.783 && uniform > kaiming + 0.008);
 }
 
-/// Where the target is not standardised the error is 7 to 10, of a deviation of 130; gradient boosting gives 1.6.
+/// If the target is not standardised the error is 7 to 10, of a deviation of 130; gradient boosting gives 1.6.
 void CheckRegression()
 {
    const auto data = Dataset({"var1", "var2"}).SetWeight("var1").Add("TreeR", Sample("tmva_reg_example"), "fvalue");

@@ -1,5 +1,5 @@
 /// \file random_search.C
-/// \brief Random search: what is drawn, judged and kept, whatever the number of threads.
+/// \brief Random search: which options are drawn, judged and kept, for any number of threads.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -80,7 +80,7 @@ void CheckTrials()
       again.Run(events, 9, Short(threads));
       CHECK(Same(again, search));
    }
-   // A further Run() goes on.
+   // Another Run() continues.
    auto parts = Search();
    parts.Run(events, 4, Short());
    const auto copy = parts;
@@ -121,7 +121,7 @@ void CheckFolds()
    CHECK(Same(again, search));
 }
 
-/// Metrics of all kinds, and what more or less of them says.
+/// Metrics of all kinds, and messages about too many or too few of them.
 void CheckMetrics()
 {
    const auto values = Events("x * x"), noisy = Events("x + y");
@@ -183,7 +183,7 @@ void CheckFailures()
    CHECK(none.Trials().size() == 1 && none.Trials().front().fError.find("fLearningRate") != std::string::npos);
 }
 
-/// Modules are trained one after the other, and stay as they were.
+/// Modules are trained one after the other, and are unchanged afterwards.
 void CheckModules()
 {
    const auto events = Events("in", 300);
@@ -193,7 +193,7 @@ void CheckModules()
    RandomSearch search({module, Mlp({2, 4, 1})});
    search.LogUniform("fLearningRate", 1e-3, 1e-1).Run(events, 4, Short());
    CHECK(search.Trials().size() == 4 && module.Predict(events) == before);
-   // Trained models begin where they did before their first fit.
+   // Trained models start from their state before their first fit.
    Mlp fresh({2, 4, 1}), trained = fresh;
    trained.Fit(events, Short());
    auto first = RandomSearch(fresh).LogUniform("fLearningRate", 1e-3, 1e-1), second = RandomSearch(trained).LogUniform("fLearningRate", 1e-3, 1e-1);

@@ -1,5 +1,5 @@
 /// \file ranks.C
-/// \brief A fit by the processes of an MPI job, or by this one alone; and what can go wrong on a rank.
+/// \brief A fit by the processes of an MPI job, or by this one alone; and possible failures on a rank.
 
 #include <CladTorch/CladTorch.hxx>
 
@@ -23,7 +23,7 @@ ROOT::RDF::RNode Frame(bool others)
    return ROOT::RDataFrame(3000).Define("x", value, {"rdfentry_"}).Define("y", other, {"rdfentry_"}).Define("in", isIn, {"x", "y"});
 }
 
-/// Of all bits of the parameters.
+/// A checksum of all bits of the parameters.
 std::uint64_t Bits(const CladTorch::Model &model)
 {
    std::uint64_t hash = 1;
@@ -55,7 +55,7 @@ std::string FileOf(ROOT::RDF::RNode frame, int rank, int cluster)
    return file;
 }
 
-/// Two sources of it, one with a cut and an expression as label, of which each rank takes its share.
+/// Two sources of it, one with a cut and an expression as label; each rank takes its share of both.
 CladTorch::Dataset Shards(const std::string &file, CladTorch::ESharding sharding = CladTorch::kSharded)
 {
    CladTorch::Dataset events({"x", "y"});
@@ -101,7 +101,7 @@ void ranks(const char *given = "fit", int threads = 1)
       options.fCheckpoint = "ranks.ckpt";
    if (what == "begin" || (what == "one_callback" && rank == 0))
       options.fCallback = [](const CladTorch::Epoch &epoch) { return epoch.fNumber == 2; };
-   // Every rank starts with weights of its own, of which those of rank 0 count.
+   // Every rank starts with its own weights, but those of rank 0 count.
    CladTorch::MlpOptions layers;
    layers.fActivation = CladTorch::kTanh;
    layers.fSeed = 1 + rank;

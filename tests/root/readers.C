@@ -1,5 +1,6 @@
 /// \file readers.C
-/// \brief The fast reader gives the same bits as ROOT's, for every type, layout and codec; what it leaves to ROOT it names.
+/// \brief The fast reader gives the same bits as ROOT's, for every type, layout and codec; it names the columns that it
+/// leaves to ROOT.
 ///
 /// The files stay: readers_uproot.py reads them again.
 
@@ -67,8 +68,8 @@ void CheckLargeBaskets()
 
 constexpr int kPlain = 60000;
 
-/// Many columns of plain float32, whose baskets end at different entries: with numbers that compress, but for two that are
-/// not finite if `bad`, or with any bits behind more and more zeros.
+/// Many columns of plain float32, whose baskets end at different entries: with compressible numbers, except two that
+/// are not finite if `bad`, or with arbitrary bits after more and more zeros.
 enum class Numbers { kSound, kBad, kRandomBits };
 
 std::string WritePlain(int compression, Numbers kind)
@@ -143,7 +144,7 @@ void CheckPlainFloats()
       }
    for (const int compression : {0, 404, 505})
       WritePlain(compression, Numbers::kBad);
-   // Compressed, but with its key as long as the numbers are, as if it were not.
+   // Compressed, but with a key as long as the numbers, as if it were not.
    TFile file("random101.root");
    auto *tree = file.Get<TTree>("t");
    std::set<Long64_t> keys;
@@ -155,7 +156,7 @@ void CheckPlainFloats()
    CHECK(keys.size() > 3 && std::any_of(keys.begin(), keys.end(), [&](auto key) { return key >= 0 && key < *keys.rbegin(); }));
 }
 
-/// A basket that is read to where its numbers are needed, and is not what it should be.
+/// A faulty basket that is read directly to the place of its numbers.
 void CheckDamagedPlain()
 {
    std::filesystem::copy_file("plain0.root", "damaged.root");
@@ -189,7 +190,8 @@ void CheckMemoryFile()
    CHECK(Dataset({"x"}).Add(read.Get<TTree>("t"), 1).Features()(0, 0) == 1);
 }
 
-/// Lists padded to so many numbers that a basket is decoded piece by piece, and rows wider than what is laid out at a time.
+/// Lists padded so far that a basket is decoded piece by piece, and rows wider than the part that is laid out at a
+/// time.
 void CheckWidePadding()
 {
    {
@@ -256,7 +258,7 @@ void CheckMixtures()
    mixed().Add(chain, 1).Print();
 }
 
-/// A basket inside the tree, and the members of objects: ROOT reads them, and Print() says why.
+/// A basket inside the tree, and the members of objects: ROOT reads them, and Print() tells why.
 void CheckLeftToRoot()
 {
    {
@@ -284,7 +286,8 @@ void CheckLeftToRoot()
    gSystem->Unlink("left.root"); // not for readers_uproot.py
 }
 
-/// What comes with ROOT: trees of today and, in the second file, of its first years ("CS", a basket inside the tree).
+/// Files that come with ROOT: trees of today and, in the second file, of its first years ("CS", a basket inside the
+/// tree).
 void CheckTutorials()
 {
    const std::string folder = TROOT::GetTutorialDir().Data();
@@ -298,7 +301,7 @@ void CheckTutorials()
                    CladTorch::kAutoReader));
 }
 
-/// Columns that the fast reader does not take, with the reason.
+/// Columns that the fast reader does not support, with the reason.
 void CheckReasons()
 {
    const auto fast = [](std::vector<std::string> columns) { return Dataset(columns).SetReader(CladTorch::kFastReader); };
@@ -336,7 +339,7 @@ void CheckReasons()
    CHECK(Dataset({"x"}).Add(open, 1).Features()(0, 0) == 1);
 }
 
-/// Numbers that are not finite: the same words from both readers, and nothing said of events that are cut away.
+/// Numbers that are not finite: the same message from both readers, and none about events that are cut away.
 void CheckBadValues()
 {
    {

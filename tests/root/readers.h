@@ -16,7 +16,8 @@
 #include <string>
 #include <vector>
 
-/// What is written: how many entries, into baskets of how many bytes, with which codec ("algorithm times 100 plus level").
+/// The layout of a file: how many entries, in baskets of how many bytes, with which codec ("algorithm times 100 plus
+/// level").
 struct Layout {
    int fEntries = 3000;
    int fBasketBytes = 2000;
@@ -62,7 +63,7 @@ public:
       rd.assign(some, some + n);
    }
 
-   /// Those that the fast reader has to take.
+   /// Columns that the fast reader must support.
    static void Ask(CladTorch::Dataset &data)
    {
       data.Column("matrix", 4);
@@ -106,7 +107,7 @@ inline bool SameBits(const CladTorch::FloatView &a, const CladTorch::FloatView &
           std::memcmp(a.Data(), b.Data(), a.Size() * sizeof(float)) == 0;
 }
 
-/// `fill(data)` with each reader; the fast one has to take every column if `reader` says so.
+/// `fill(data)` with each reader; the fast one must support every column if `reader` says so.
 template <class Make, class Fill>
 bool BothAgree(Make make, Fill fill, CladTorch::EReader reader = CladTorch::kFastReader)
 {

@@ -1,6 +1,6 @@
 """Every file that readers.C left here, and the trees that come with ROOT: both readers give uproot's values, bit for bit.
 
-`readers_uproot.py FOLDER`: where uproot is installed."""
+`readers_uproot.py FOLDER`: the folder in which uproot is installed."""
 import glob
 import os
 import sys
@@ -21,7 +21,7 @@ BEYOND_UPROOT = {"codec301.root", "mlpHiggs.root"}  # compressed with "CS"
 
 
 def as_floats(array):
-    """`array` as float32 [N], or as [N, n]: lists are cut and padded, inner dimensions are laid side by side."""
+    """`array` as float32 [N], or as [N, n]: lists are truncated and padded, inner dimensions are laid side by side."""
     if array.ndim > 1 and "var" in str(array.type):
         array = ak.fill_none(ak.pad_none(ak.values_astype(array, np.float32), LENGTH, clip=True), np.float32(PAD))
     numbers = ak.to_numpy(array).astype(np.float32)
@@ -48,7 +48,7 @@ def ours(path, tree, columns, reader):
 
 
 def compare(path):
-    """Returns how many columns of the file's trees were compared, and what uproot did not read."""
+    """Returns how many columns of the file's trees were compared, and which ones uproot did not read."""
     compared, left = 0, []
     with uproot.open(path) as file:
         for name in file.keys(filter_classname="TTree", cycle=False):

@@ -1,5 +1,5 @@
 /// \file refit.C
-/// \brief A model goes on from where it is, and one that is filled by hand is as good as a trained one.
+/// \brief A fit continues from the model's present state, and a model filled by hand is equivalent to a trained one.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -44,7 +44,7 @@ double Change(const std::vector<float> &before, const std::vector<float> &after)
    return difference / magnitude;
 }
 
-/// An epoch with a rate at which nothing moves changes nothing, whether features are standardised or not.
+/// An epoch with a rate too small to change a parameter changes nothing, whether features are standardised or not.
 template <class Events>
 void CheckGoesOn(const Events &events, const Dataset &data, ELoss loss)
 {
@@ -94,7 +94,7 @@ void CheckRegression(const Dataset &data)
    CHECK(Mlp::Load("regression.ct").Predict(data) == values);
 }
 
-/// All that a trained model has, put into a new one, makes the same of it.
+/// All parts of a trained model, put into a new one, make it equal.
 void CheckFilledByHand(const Dataset &data)
 {
    FitOptions options;
@@ -172,8 +172,8 @@ std::vector<std::pair<const char *, ROOT::RDF::RNode>> FramesWithLists()
    return frames;
 }
 
-/// A model that was trained on scalars does not take the first number of a list, unless that was what it was trained on: it scores
-/// each number.
+/// A model trained on scalars does not take the first number of a list, unless it was trained on that: it scores each
+/// number.
 void CheckDefineOfLists(const Dataset &data)
 {
    FitOptions options;

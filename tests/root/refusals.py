@@ -1,4 +1,4 @@
-"""What the scripts of these tests share: calls that have to be refused."""
+"""Code that the scripts of these tests share: calls that must be refused."""
 
 
 def refuses(call, *parts, kind=Exception):

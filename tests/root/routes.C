@@ -22,7 +22,7 @@ using Rows_t = std::vector<std::vector<float>>;
 constexpr int kEntries = 700, kLists = 4, kInner = 3, kLength = kLists * kInner;
 constexpr float kPadding = -1;
 
-/// One branch of every kind, with numbers that follow from entry and place.
+/// One branch of every kind, with numbers determined by entry and place.
 struct Branches {
    float x, fixed[kLength], list[kLength], table[kLists][kInner];
    int n, i, e;
@@ -63,7 +63,7 @@ struct Branches {
    }
 };
 
-/// How many of its numbers an entry of the branch has.
+/// The length of an entry of the branch.
 std::size_t Count(const std::string &branch, int entry)
 {
    const std::size_t n = entry % (kLists + 1);
@@ -89,7 +89,7 @@ Rows_t Written(const std::string &branch)
    return rows;
 }
 
-/// Writes a tree whose branch `cut` has entries for the first 400 events only; "": all are whole.
+/// Writes a tree whose branch `cut` has entries for only the first 400 events; "": all are complete.
 void Write(const std::string &file, const std::string &cut)
 {
    TFile out(file.c_str(), "recreate");
@@ -150,7 +150,7 @@ Rows_t FromJagged(const std::string &branch, const Source &source)
    return Rows(CladTorch::Jagged<float>::Read(source, branch).Padded(IsScalar(branch) ? 1 : kLength, kPadding));
 }
 
-/// A chain of the file after one that is whole.
+/// A chain of the file after a complete one.
 Rows_t Behind(const std::string &branch, const std::string &file)
 {
    TChain chain("t");
@@ -219,7 +219,7 @@ std::map<std::string, Route_t> Routes()
    };
 }
 
-/// What the route makes of the numbers that were written; empty where it gives no number of its own.
+/// The route's result for the written numbers; empty if it gives no number of its own.
 Rows_t Expected(const std::string &route, const std::string &branch)
 {
    const auto written = Written(branch);
@@ -261,7 +261,7 @@ EOutcome Try(const std::string &name, const Route_t &route, const std::string &b
 
 void routes()
 {
-   // How many routes read such a branch; the others cannot ask for what it has.
+   // How many routes read such a branch; the others cannot request its columns.
    const std::map<std::string, int> kinds{{"x", 16},    {"i", 16},     {"fixed", 15},  {"list", 15},   {"vector", 15},
                                           {"table", 8}, {"cube", 8}, {"shorts", 8}, {"vectors", 11}};
    Write("first.root", "");

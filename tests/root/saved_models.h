@@ -1,5 +1,5 @@
 /// \file saved_models.h
-/// \brief What saved_models_write.C and saved_models_read.C share: events, options, and numbers in files.
+/// \brief Code that saved_models_write.C and saved_models_read.C share: events, options, and numbers in files.
 
 #ifndef CLADTORCH_TEST_SAVED_MODELS
 #define CLADTORCH_TEST_SAVED_MODELS
@@ -69,7 +69,7 @@ inline std::vector<float> Read(const std::string &path)
    return numbers;
 }
 
-/// Names of the networks, each with a file name.ct, and what it gives before and after a second fit.
+/// Names of the networks, each with a file name.ct, and its results before and after a second fit.
 inline const std::vector<std::string> kNetworks{"linear",    "residual",  "batch_norm", "layer_norm",    "dropout", "cnn",
                                                "attention", "function",  "outputs",    "several_inputs", "buffer"};
 

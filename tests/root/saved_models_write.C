@@ -1,5 +1,5 @@
 /// \file saved_models_write.C
-/// \brief Models of many networks, fitted and saved; what a second fit gives stands beside each file.
+/// \brief Models of many networks, fitted and saved; the result of a second fit is beside each file.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -13,7 +13,7 @@ using CladTorch::Model;
 using torch::Tensor;
 namespace nn = torch::nn;
 
-/// What `forward` does with the parts, which are registered.
+/// The operations of `forward` on the parts, which are registered.
 struct NetImpl : nn::Module {
    std::function<Tensor(Tensor)> fForward;
    NetImpl(std::vector<std::shared_ptr<nn::Module>> parts, std::function<Tensor(Tensor)> forward) : fForward(std::move(forward))

@@ -96,7 +96,7 @@ for template in (ct.Jagged, ct.View):
     for kind, same in ((np.float32, "float"), ("float64", "double"), (np.int64, "std::int64_t"), (" double ", "double")):
         assert template[kind] is template[same], kind
 
-# Arrays of every type and layout are their numbers wherever C++ takes numbers, not their bytes.
+# Arrays of every type and layout are passed by value wherever C++ takes numbers, not by their bytes.
 parameters = np.arange(13)
 two = ct.Mlp([2, 3, 1])
 for dtype in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", ">f4", ">i8", "longdouble"):
@@ -128,7 +128,7 @@ for kind, wrong in [("float", [whole]), ("float", [1e300]), ("double", [2**53]),
 refuses(lambda: ct.ToFrame({"run": [whole]}), TypeError, str(whole), "'run'")
 assert list(ct.View["float"]([1 / 3, np.inf, -(2**24)])) == [np.float32(1 / 3), np.inf, -(2**24)]
 
-# Columns of a frame: lists and rows, in every form that numbers have.
+# Columns of a frame: lists and rows, with numbers of every form.
 rows = ct.ToFrame({"s": np.arange(3), "t": [[1, 2], [3, 4], [5, 6]], "u": data.Features()[:3], "v": ROOT.std.vector["float"](3, 7)})
 assert [list(each) for each in rows.AsNumpy(["t"])["t"]] == [[1, 2], [3, 4], [5, 6]]
 assert rows.Count().GetValue() == 3 and rows.Sum("v").GetValue() == 21
@@ -148,7 +148,7 @@ for predictions in (several.Predict(data), several.Logits(data=data)):
     assert ct.ToFrame({"p": predictions, "w": data.Weights()}).Count().GetValue() == 6
 assert np.allclose(np.sum(several.Predict(data), axis=1), 1) and np.asarray(model.Predict(data)).shape == (6,)
 
-# As a vector: of lists only, and of numbers that it holds.
+# As a vector: only of lists, and of numbers that it can hold.
 for view in lists:
     for kind in ("float", "double") + ("long",) * (np.asarray(view).dtype == np.int64):
         assert np.array_equal(ROOT.std.vector[kind](view), view), (view, kind)
@@ -164,7 +164,7 @@ assert list(other.Scaler().fMean) == [1, 2]
 assert other.Functor()(two.ToRVec()) == other.Functor()([1, 2])
 power = ct.View["double"](np.ones(512))
 assert list(ct.Signal.Welch(power, 64, 512.0)) == list(ct.Signal.Welch(np.ones(512), 64, 512.0))
-# Complex numbers of C++ are NumPy's, and NumPy's are taken.
+# Complex numbers of C++ are NumPy's, and NumPy's are accepted.
 tone = np.exp(2j * np.pi * 64 * np.arange(512) / 512)
 spectrum = np.asarray(ct.Signal.MatchedFilter(tone.real, np.ones(257), 512.0).ComplexSeries(tone.real))
 assert spectrum.dtype == complex and spectrum.shape == (512,)

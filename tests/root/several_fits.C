@@ -1,5 +1,5 @@
 /// \file several_fits.C
-/// \brief Cross-validation and ensembles: the same fits as one after the other, whatever the number of threads.
+/// \brief Cross-validation and ensembles: the same fits as one after the other, for any number of threads.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -54,7 +54,7 @@ std::vector<float> Numbers(const Model &model)
    return {model.Parameters().begin(), model.Parameters().end()};
 }
 
-/// All members in one file, which nothing else is taken for.
+/// All members in one file, which is not mistaken for another kind.
 void CheckEnsembleFile()
 {
    const auto events = Events("in", 300);
@@ -106,7 +106,7 @@ void CheckFolds()
       CHECK(size == 375 || size == 376);
       CHECK(fold == 0 || std::abs(in - signal) <= 1); // each class evenly
       signal = in;
-      // Out of fold: what the fold's model predicts.
+      // Out of fold: the predictions of the fold's model.
       const auto predicted = found.Models()[fold].Predict(events);
       bool alike = true;
       for (std::size_t i = 0; i < foldOf.size(); ++i)
@@ -125,7 +125,7 @@ void CheckFolds()
    std::cout.rdbuf(before);
    for (int fold = 0; fold < 4; ++fold)
       CHECK(screen.str().find("fold " + std::to_string(fold) + " of 4  ") != std::string::npos);
-   // A copy of the model was trained in each fold, from where it stood.
+   // A copy of the model was trained in each fold, from its present state.
    CHECK(Numbers(model) == Numbers(Mlp({2, 16, 1})));
    for (int threads : {1, 2, 3}) {
       const auto again = model.CrossValidate(events, 4, Short(threads));
@@ -137,8 +137,8 @@ void CheckFolds()
    CHECK(model.CrossValidate(events, 4, other).FoldOf() != foldOf);
 }
 
-/// A model that was trained knows the events: folds start from where it was before its first fit, and where nobody knows that,
-/// they are refused.
+/// A trained model knows the events: folds start from its state before its first fit, and are refused if that is
+/// unknown.
 void CheckFreshStart()
 {
    const auto events = Events("in", 600);
@@ -152,7 +152,7 @@ void CheckFreshStart()
       CHECK(trained.CrossValidate(events, 3, Short()).Predictions() == expected);
       auto fold = trained.CrossValidate(events, 3, Short()).Models()[0];
       CHECK(fold.CrossValidate(events, 3, Short()).Predictions() == expected);
-      // Parameters that the user gives are a start.
+      // Parameters given by the user are a starting point.
       const auto numbers = Numbers(trained);
       trained.SetParameters(numbers);
       CHECK(trained.CrossValidate(events, 3, Short()).Predictions() != expected);
@@ -185,7 +185,7 @@ void CheckRestored()
       CHECK(history.RestoredEpoch() > 0 && history.RestoredEpoch() == history.BestEpoch());
 }
 
-/// A class of few events: in every fold's validation events, or named before anything is trained.
+/// A class with few events: in every fold's validation events, or named before anything is trained.
 void CheckRareClass()
 {
    auto frame = Frame(600).Define("rare", "int(rdfentry_ % 60 == 7)"); // 10 events
@@ -221,7 +221,7 @@ void CheckRareClass()
    CHECK(printed.find(TString::Format("AUC %.5f +- %.5f over the folds", (areas[0] + areas[1]) / 2, std::fabs(areas[0] - areas[1]) / 2).Data()) != std::string::npos);
    if (!HasClad("a loss of several outputs"))
       return;
-   // Labels that cannot judge: said before the fits, too.
+   // Labels that cannot judge: also reported before the fits.
    options.fMetrics = {CladTorch::kRmse};
    options.fEpochs = 1000000000;
    options.fLossFunction = "double loss(const double *outputs, double label) { return (outputs[0] - label) * (outputs[0] - label); }";
@@ -231,7 +231,7 @@ void CheckRareClass()
    judged([&] { Ensemble({Mlp({2, 4, 2}), Mlp({2, 4, 2})}).Fit(events, options); });
 }
 
-/// Members that predict different things have no mean.
+/// Members that predict different quantities have no mean.
 void CheckMeanings()
 {
    auto frame = Frame(200);
@@ -259,7 +259,7 @@ void CheckMeanings()
       Ensemble half({kinds[i], Mlp({2, 4, 1})});
       Refuses("a member that was not trained", [&] { half.Predict(events); }, {"member 1 predicts nothing yet"});
    }
-   // What differs without a difference in what is predicted.
+   // Differences that do not change what is predicted.
    options = Short(1);
    options.fLoss = CladTorch::kFocal;
    CHECK(Ensemble({kinds[0], trained("in", options)}).Predict(events).size() == 200);
@@ -305,7 +305,7 @@ void CheckKinds()
    const auto byLibTorch = module.CrossValidate(Events("in", 600), 3, autograd);
    CHECK(torch::equal(before, net->parameters()[0]));
    CHECK(Near(byKernels.Evaluate().Auc(), byLibTorch.Evaluate().Auc(), 2e-3));
-   // Figures that are functions run in the thread of the caller.
+   // Figures that are functions run in the caller's thread.
    auto own = Short();
    own.fMetrics = {{"events", [](const CladTorch::Evaluation &e) { return double(e.Events()); }}};
    CHECK(classes.CrossValidate(Events("ring"), 3, own).Histories()[1].Metric("events")[0] > 0);
@@ -320,7 +320,7 @@ void CheckEnsemble()
    Ensemble ensemble(members);
    const auto histories = ensemble.Fit(events, Short());
    CHECK(ensemble.Size() == 3 && histories.size() == 3);
-   // Each as it would have been trained alone.
+   // Each as if it had been trained alone.
    for (std::size_t i = 0; i < 3; ++i) {
       auto options = Short();
       options.fSeed = 1 + i;

@@ -1,4 +1,4 @@
-// CladTorch::Signal from C++: numbers arrive whole, and what does not fit arrives as CladTorch::Error.
+// CladTorch::Signal from C++: numbers arrive intact, and unsuitable arguments cause a CladTorch::Error.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/Signal.hxx>
@@ -119,7 +119,7 @@ void CheckDetectors()
    const auto wave = Signal::SineGaussian(256, 512, 100, 9, 0.25);
    CHECK(Near(Signal::Project(wave, wave, 512, "V1", 1, 0.3, 0.5, gps).size(), 256, 0));
    CHECK(Near(Signal::NetworkSnr({3, 4}), 5, 1e-12));
-   // One seed for all detectors is no mistake here.
+   // One seed for all detectors is not a mistake here.
    const std::vector<double> white(4097, 2. / 512);
    const auto h = Signal::DetectorNoise("H1", white, 512, 1), l = Signal::DetectorNoise("L1", white, 512, 1);
    CHECK(std::abs(std::inner_product(h.begin(), h.end(), l.begin(), 0.) / 8192) < 4.5 / std::sqrt(8192.));
@@ -142,7 +142,7 @@ void CheckCoherentSearch()
    }
    const auto loudest = search.Loudest(strain);
    CHECK(loudest.size() == 2 && Near(loudest[0], 10, 0.3) && loudest[0] == loudest[1]);
-   // Without noise the logarithm is near half the square of the SNR, less what the unknowns cost.
+   // Without noise the logarithm is about half the square of the SNR, less the cost of the unknowns.
    const double statistic = search.Statistic(strain);
    CHECK(statistic > 30 && statistic < 50);
    const auto column = search(ROOT::RVecF(strain.begin(), strain.end()));

@@ -1,5 +1,6 @@
 /// \file sources.C
-/// \brief Friends, indexed friends, entry lists, variations: each against what was written, with and without threads.
+/// \brief Friends, indexed friends, entry lists, variations: each against the written numbers, with and without
+/// threads.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -64,7 +65,7 @@ void Write()
    tree.Write();
 }
 
-/// Whether row i of `data` is {x, f(x)}, x running over the entries of the given files that `taken` takes.
+/// Whether row i of `data` is {x, f(x)}, with x running over the entries of the given files that `taken` accepts.
 template <class F, class G>
 bool Holds(const Dataset &data, int first, int last, F f, G taken)
 {

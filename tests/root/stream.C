@@ -154,7 +154,7 @@ Rows_t CheckBatches()
    return reference; // and the thread that reads ahead ends here, in the middle of an epoch
 }
 
-/// The fast reader reads whole clusters, of which windows have pieces; ROOT's reads the pieces.
+/// The fast reader reads whole clusters, which windows divide; ROOT's reads the pieces.
 Stream Pieces(CladTorch::EReader reader, CladTorch::EMixing mixing, const std::string &cut)
 {
    auto stream = Dataset({"x", "y"}).SetReader(reader).Stream();
@@ -315,8 +315,8 @@ void CheckTraining()
    CHECK(one.Auc(data) > 0.9 && Near(one.Auc(data), resident.Auc(data), 0.002));
    CHECK(Near(history.ValidationLoss()[2], history.TrainLoss()[2], 0.06)); // taken while it falls
 
-   // LibTorch has its own copy of the rows: of every window anew, and of the validation events. The other back end takes
-   // the same steps on the same batches.
+   // LibTorch has its own copy of the rows: of every window anew, and of the validation events. The other back end
+   // takes the same steps on the same batches.
    auto reference = options;
    reference.fGradient = CladTorch::kAutograd;
    Mlp three({1, 8, 1});
@@ -325,7 +325,7 @@ void CheckTraining()
       CHECK(Near(same.TrainLoss()[epoch], history.TrainLoss()[epoch], 1e-4) &&
             Near(same.ValidationLoss()[epoch], history.ValidationLoss()[epoch], 1e-4));
 
-   // A window that is smaller than a batch makes no more steps than a wide one: as much is learnt.
+   // A window that is smaller than a batch makes as many steps as a wide one: as much is learnt.
    options.fBatchSize = 4000;
    options.fLearningRate = 0.01;
    const auto loss = [&](std::uint64_t window) {
@@ -346,7 +346,7 @@ void CheckStart()
    std::printf("first batch after %.3f s\n", watch.RealTime());
 }
 
-/// Ends of the reading that nobody plans: ROOT's lock is held, the files are closed.
+/// Unplanned ends of the reading: ROOT's lock is held, the files are closed.
 void CheckEnds()
 {
    auto locked = std::make_unique<CladTorch::Batches>(Make().SetBuffer(100000).Batches(Options()));

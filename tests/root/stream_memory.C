@@ -1,7 +1,7 @@
 /// \file stream_memory.C
-/// \brief Training on a long chain of files of 56 MB: the memory it takes does not depend on the length.
+/// \brief Training on a long chain of files of 56 MB: its memory does not depend on the length.
 ///
-/// `stream_memory(10)` trains on 10 GB. The files of a class are one on the disk, under many names.
+/// `stream_memory(10)` trains on 10 GB. The files of a class are one file on disk, under many names.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -63,12 +63,12 @@ void stream_memory(double gigabytes = 1)
    options.fVerbose = 0;
    CladTorch::Dataset columns;
    columns.Column("x", kFeatures);
-   { // what ROOT, LibTorch and the model need once and for all
+   { // the one-time memory of ROOT, LibTorch and the model
       ROOT::RDataFrame few("t", "a0.root");
       model.Fit(CladTorch::Dataset(columns).Add(few.Range(1000), 1).Add(few.Range(1000), 0), options);
    }
    const double before = Memory("VmRSS:");
-   std::ofstream("/proc/self/clear_refs") << 5; // the peak starts anew
+   std::ofstream("/proc/self/clear_refs") << 5; // restarts the peak
    const auto history = model.Fit(columns.Stream().Add("t", "a*.root", 1).Add("t", "b*.root", 0), options);
    const double peak = Memory("VmHWM:") - before;
    std::printf("peak memory %.0f MB above the model's, for %.0f MB of features, in %.1f s\n", peak,

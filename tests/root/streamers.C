@@ -1,5 +1,5 @@
 /// \file streamers.C
-/// \brief Every class of the dictionary against ROOT's ways to write an object: each refuses in words.
+/// \brief Every class of the dictionary against ROOT's ways to write an object: each refuses with a message.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -13,7 +13,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TMemFile.h>
 #include <TTree.h>
 
-/// Every class that the library brought has a streamer that refuses; one that was forgotten has none.
+/// Every class of the library has a streamer that refuses; a forgotten class has none.
 void every_class()
 {
    int classes = 0;

@@ -1,7 +1,7 @@
-"""Events in Python's memory: arrays of every type, layout and container against what a data frame of ROOT gives, and all
-that is refused by name.
+"""Events in Python's memory: arrays of every type, layout and container against a ROOT data frame, and everything that
+is refused by name.
 
-`tables.py FOLDER`: where pandas may be installed; without it a stand-in with its interface is tried alone.
+`tables.py FOLDER`: the folder in which pandas may be installed; without it only a stand-in with its interface is tried.
 """
 
 import sys
@@ -23,7 +23,7 @@ class Index(list):
 
 
 class Series:
-    """What of a column of pandas matters."""
+    """The part of a pandas column that matters."""
 
     def __init__(self, values, index=None, name=None):
         self.values, self.name = np.asarray(values), name
@@ -121,7 +121,7 @@ for dtype in TYPES:
             got = ct.Dataset(["a", "b"]).Add(events, layout(ramp), weight=layout(ramp))
             assert np.array_equal(got.Features(), want) and np.array_equal(got.Labels(), want[:, 0]) and np.array_equal(got.Weights(), want[:, 0]), dtype
 
-# What float32 does not hold, and what is no number, by the name of the column.
+# Values that float32 cannot hold, and values that are not numbers, by the name of the column.
 BAD = [
     ([1, 2**24 + 1], "16777217"), ([2**53], "9007199254740992"), ([-(2**25)], "-33554432"), (np.array([2**63], "u8"), "9223372036854775808"),
     ([1e39], "1e+39"), ([1j], "complex128"), (["a", "b"], "<U1"), ([b"a"], "|S1"), ([None, 1], "objects", "NoneType"), ([[1], [1, 2]], "inhomogeneous"),
@@ -166,7 +166,7 @@ assert np.array_equal(rows[1], [1, 3, 4, 5, 1, 1, 1, 4, 5, 6, 7])
 for wrong in (np.zeros((2, 4)), np.zeros(2), np.zeros((2, 3, 2))):
     refuses(lambda: jets.Add({**lists, "jets": wrong}, 1), "column 'jets' takes 3 numbers an event")
 
-# The events of pandas belong together by their index.
+# The events of pandas are matched by their index.
 for make, column in FRAMES:
     table = make({"x": [1.0, 2.0, 3.0], "y": [0, 1, 0]}, index=[4, 5, 6])
     for values in (np.array([0, 1, 0]), column([0, 1, 0], index=[4, 5, 6], name="y")):

@@ -67,7 +67,7 @@ bool Same(const Dataset &a, const Dataset &b)
           a.Targets() == b.Targets();
 }
 
-/// Whether each label of `data`, whose first feature is the entry, is what `functions` make of that.
+/// Whether each label of `data` is the result of `functions` for its event's number, which is the first feature.
 bool HasTargets(const Dataset &data, const std::vector<std::function<double(int)>> &functions)
 {
    const auto labels = data.Labels();
@@ -99,7 +99,7 @@ void CheckReaders()
               Dataset({"x"}).Add("t", "t*.root", {"b", "a"})));
 }
 
-/// What a list in braces means, in every place where one may stand.
+/// The meaning of a list in braces, in every place that allows one.
 void CheckSpelling()
 {
    const std::vector<std::function<double(int)>> both{[](int i) { return i; }, [](int i) { return 2. * i; }};
@@ -152,7 +152,7 @@ FitOptions Options()
    return options;
 }
 
-/// Every event of a stream, with its number as the first feature, against a dataset of the same.
+/// Every event of a stream, with its number as the first feature, against a dataset of the same events.
 void CheckStream(const Stream &stream, const Dataset &data)
 {
    CHECK(stream.Targets() == data.Targets());

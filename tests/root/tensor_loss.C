@@ -1,5 +1,5 @@
 /// \file tensor_loss.C
-/// \brief Losses written with LibTorch's operators: as the built-in ones, and against LibTorch's autograd.
+/// \brief Losses written with LibTorch's operators: compared with the built-in ones, and with LibTorch's autograd.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -58,7 +58,7 @@ nn::Sequential Net(int outputs = 1)
    return nn::Sequential(nn::Linear(kWidth, 16), nn::Tanh(), nn::Linear(16, outputs));
 }
 
-/// Of two fits of the same network: the largest difference of parameters.
+/// For two fits of the same network: the largest difference of parameters.
 double Difference(const std::function<void(Model &)> &first, const std::function<void(Model &)> &second)
 {
    Model a(Net(), {kWidth}), b(Net(), {kWidth});
@@ -72,7 +72,7 @@ Tensor CrossEntropy(Tensor z, Tensor y)
    return nn::functional::binary_cross_entropy_with_logits(z, y, nn::functional::BinaryCrossEntropyWithLogitsFuncOptions().reduction(torch::kNone));
 }
 
-/// Each event's, or the mean of all, or in other words.
+/// Each event's, or the mean of all, or an equivalent form.
 void CheckAsBuiltIn(const Dataset &data)
 {
    const auto builtIn = [&](Model &model) { model.Fit(data, Options(3)); };
@@ -134,7 +134,7 @@ void CheckGradients(const Dataset &classes, const Dataset &values, const Dataset
    CHECK(GradientDifference(values, 1, power, [](Tensor z, Tensor y) { return (z - y).abs().pow(1.5); }) > 1e-2);
 }
 
-/// Class numbers: the losses of LibTorch that want integers get them as rows of 0 and 1.
+/// Class numbers: LibTorch's losses that take integers get them as rows of 0 and 1.
 void CheckClassNumbers()
 {
    const auto classes = Events("k");
@@ -165,7 +165,7 @@ void CheckClassNumbers()
    };
    refuses("a class too many", Events("k + 1"), plain, {"label 3", "class numbers from 0 to 2"});
    refuses("half a class", Events("k * 0.5"), plain, {"label 0.5", "class numbers from 0 to 2"});
-   // Labels as integers, too: a kernel takes their fractions off.
+   // Labels as integers, too: a kernel drops their fractions.
    CHECK(GradientDifference(classes, 3, theirs) < 1e-4);
    CHECK(Near(CladTorch::Mlp({kWidth, 8, 3}).Fit(classes, Options(2), theirs).TrainLoss().back(), history.TrainLoss().back(), 1e-5));
    refuses("rows of classes without a word", classes, [](Tensor z, Tensor y) { return -(z.log_softmax(1) * y).sum(1); },
@@ -220,7 +220,7 @@ void CheckModels(const Dataset &values)
    CHECK(fit(1) == fit(2));
 }
 
-/// Losses on logits: the model predicts and is judged as after the loss of fLoss that they are.
+/// Losses on logits: the model predicts and is judged as after the corresponding fLoss.
 void CheckLogits(const Dataset &two, const Dataset &three, const Dataset &pairs)
 {
    namespace F = nn::functional;

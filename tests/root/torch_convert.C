@@ -1,5 +1,5 @@
 /// \file torch_convert.C
-/// \brief Tensors from ROOT's containers and back: values, strides, who owns the memory, and what is refused.
+/// \brief Tensors from ROOT's containers and back: values, strides, ownership of the memory, and refusals.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -129,7 +129,7 @@ void DataFrames()
    Refuses("no such column", [&] { CladTorch::ToTensor(frame, {"c"}); }, {"c"});
 }
 
-/// LibTorch puts off the change of sign: the memory holds the opposite.
+/// LibTorch defers the change of sign: the memory holds the opposite.
 void NegativeViews()
 {
    const auto z = torch::randn({4, 2}, torch::kComplexFloat);

@@ -1,5 +1,5 @@
 /// \file torch_macro.C
-/// \brief LibTorch in a plain macro, and where its linear layers start beside ours.
+/// \brief LibTorch in a plain macro, and the initial weights of its linear layers beside ours.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>

@@ -1,4 +1,4 @@
-"""LibTorch through PyROOT: code given to gInterpreter.Declare, and tensors that Python holds."""
+"""LibTorch through PyROOT: code passed to gInterpreter.Declare, and tensors held by Python."""
 
 import pickle
 

@@ -1,6 +1,6 @@
 /// \file torchscript.C
-/// \brief Networks that PyTorch wrote (data/pytorch) as models: outputs, gradients and running statistics are LibTorch's own, they are
-/// trained, saved and exported, and files that are none are refused.
+/// \brief Networks that PyTorch wrote (data/pytorch) as models: outputs, gradients and running statistics are
+/// LibTorch's own, they are trained, saved and exported, and other files are refused.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -25,7 +25,7 @@ const auto kFolder = std::string(gSystem->DirName(__FILE__)) + "/../../data/pyto
 constexpr int kRows = 24;
 constexpr double kRate = 0.1;
 
-/// A network, the shape of its events, and what is said of it where LibTorch runs it.
+/// A network, the shape of its events, and the stated reason if LibTorch runs it.
 struct Case {
    std::string fName;
    std::vector<std::size_t> fShape;
@@ -69,7 +69,7 @@ Tensor Events(const std::vector<std::size_t> &shape)
    return Events(std::vector<std::int64_t>(shape.begin(), shape.end()));
 }
 
-/// What stands in a file.
+/// The contents of a file.
 std::string Text(const std::string &path)
 {
    std::stringstream text;
@@ -122,7 +122,7 @@ FitOptions OneStep()
    return options;
 }
 
-/// What LibTorch's autograd makes of one step, of all that trains and of what training changes.
+/// The results of LibTorch's autograd for one step: all trained tensors and those that training changes.
 std::vector<float> Stepped(torch::jit::Module &script, const Tensor &x)
 {
    script.train();
@@ -143,7 +143,7 @@ std::vector<float> Parameters(const Model &model)
    return {model.Parameters().begin(), model.Parameters().end()};
 }
 
-/// LibTorch's derivatives [rows, outputs, inputs] of what `forward` makes of `x`.
+/// LibTorch's derivatives [rows, outputs, inputs] of `forward` at `x`.
 template <class F>
 std::vector<float> Derivatives(F forward, const Tensor &x)
 {
@@ -167,7 +167,7 @@ void gradients(Model model, torch::jit::Module &script, const Tensor &x)
    CHECK(Difference(model.Gradient(data), Derivatives([&](const Tensor &given) { return forward((given - 0.5) / 4) * 3 - 1; }, x)) < 1e-5);
 }
 
-/// The header computes what LibTorch does, and has the derivatives of its autograd.
+/// The header computes the same as LibTorch, with the derivatives of its autograd.
 void header(const Model &model, torch::jit::Module &script, const Tensor &x)
 {
    static int number = 0;
@@ -228,8 +228,8 @@ void computes(const Case &each)
    CHECK(again.Logits(data) == model.Logits(data));
 }
 
-/// What torch.export wrote computes as the same network in TorchScript does, with the same parameters; one that was exported as it trains
-/// predicts in evaluation, and trains.
+/// A network that torch.export wrote computes the same as the same network in TorchScript, with the same parameters;
+/// one that was exported in training mode predicts in evaluation mode, and trains.
 void exported()
 {
    const std::vector<Case> cases{{"normalised", {4}}, {"window", {1, 32}}, {"residual", {6}}, {"attention", {7, 4}}, {"positions", {5, 3}},
@@ -254,7 +254,8 @@ void exported()
    }
 }
 
-/// Events have their outputs and derivatives in batches of any size, and the derivatives are those of differences in float64.
+/// Events have the same outputs and derivatives in batches of any size, and the derivatives equal differences in
+/// float64.
 void of_any_batch(const std::string &name, std::int64_t points)
 {
    auto script = torch::jit::load(Path(name));
@@ -365,7 +366,7 @@ std::string Script(const std::string &name, const std::string &source)
    return name + ".pt";
 }
 
-/// Rows [N P, 2] of points [N, 2, P], taken by `indices` [N, P], and a layer behind.
+/// Rows [N P, 2] of points [N, 2, P], taken by `indices` [N, P], and a layer after them.
 std::string Taken(const std::string &name, const std::string &indices)
 {
    return Script(name, "def forward(self, x):\n"
@@ -375,7 +376,7 @@ std::string Taken(const std::string &name, const std::string &indices)
                        "  return x.transpose(1, 2).reshape([n * p, 2])[flat].reshape([n, p, 2]).tanh()[:, :, 0] @ self.w\n");
 }
 
-/// Indices that count through the batch are those of one event only where each event begins at its own points.
+/// Indices that count through the batch belong to one event only if each event begins at its own points.
 void indices_of_batches()
 {
    const auto x = Events(std::vector<std::int64_t>{2, 3});

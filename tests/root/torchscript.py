@@ -1,4 +1,4 @@
-"""Networks that PyTorch wrote, in Python: shapes, gradients, frozen parameters, pickles, and a user's mistakes."""
+"""Networks that PyTorch wrote, in Python: shapes, gradients, frozen parameters, pickles, and typical mistakes."""
 
 import copy
 import json
@@ -63,7 +63,8 @@ def tensors(path):
     return {name: (tensor["shape"], content[start:][slice(*tensor["data_offsets"])]) for name, tensor in about.items()}
 
 
-# A state_dict has frozen, tied and unused tensors, buffers and counts of batches, under the names of DataParallel in a checkpoint.
+# A state_dict has frozen, tied and unused tensors, buffers and counts of batches; in a checkpoint, under the names of
+# DataParallel.
 whole = ct.Model.LoadTorchScript(data / "whole.pt", [4])
 expected = whole.Predict(other)
 whole.SaveWeights("whole.safetensors")
@@ -96,7 +97,7 @@ assert tensors("restored.safetensors") == written
 
 
 def changed(name, change):
-    """The weights with other bytes of one tensor."""
+    """The weights with the bytes of one tensor replaced."""
     content = Path("whole.safetensors").read_bytes()
     start = 8 + int.from_bytes(content[:8], "little")
     first, end = json.loads(content[8:start])[name]["data_offsets"]

@@ -74,7 +74,7 @@ void CheckDefine(const Mlp &model, const Dataset &data)
    CHECK(sorted == above && sorted.size() > 1000);
 }
 
-/// Whether the curve has a point for each of the 90 events of the highest scores.
+/// Whether the curve has a point for each of the 90 events with the highest scores.
 bool HasFirstEvents(const TGraph &roc, const Mlp &model, const Dataset &data)
 {
    const auto scores = model.Logits(data);

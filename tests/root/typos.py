@@ -1,4 +1,4 @@
-"""Mistakes in what Python declares to the interpreter, and in notebook cells; then all works.
+"""Mistakes in declarations from Python to the interpreter, and in notebook cells; then everything works.
 
 Usage: typos.py USED_BEFORE in a folder with the macros of typos.rs.
 """

@@ -95,7 +95,7 @@ void CheckAllFigures()
                 [](const Evaluation &e, CladTorch::EMetric) { return e.Rmse(); });
 }
 
-/// The weights that figures see, of the split, of a validation dataset and of streams: those of the events.
+/// The event weights that figures use, for the split, a validation dataset and streams.
 void CheckWeights()
 {
    auto options = Short(2);
@@ -113,7 +113,7 @@ void CheckWeights()
    unlink("weights.root");
 }
 
-/// Of the split, and of a stream, both judged on the events whose loss is recorded.
+/// For the split, and for a stream, both judged on the events whose loss is recorded.
 void CheckOtherSources()
 {
    auto options = Short(3);
@@ -237,7 +237,7 @@ void CheckCanvas()
 
 int gErrors = 0;
 
-/// What throws in a metric is told once, by the fit.
+/// An exception in a metric is reported once, by the fit.
 void CheckMessages()
 {
    const auto before = SetErrorHandler([](int level, Bool_t stop, const char *where, const char *what) {

@@ -43,7 +43,7 @@ assert list(history.Metric("AUC")) == [each[2][0] for each in seen]
 assert list(history.Metric("efficiency")) == [each[2][1] for each in seen]
 assert [epoch["AUC"] for epoch in history] == list(history.Metric("AUC"))
 
-# What functions keep stays what it was, when the fit and all that it was taken from are gone.
+# Objects that functions keep stay unchanged, when the fit and everything that they came from are gone.
 kept = []
 
 
@@ -80,7 +80,7 @@ for evaluation, area, share in kept_evaluations:
 for values, numbers in kept:
     assert [float(each) for each in values] == numbers
 
-# A callback that returns nothing stops nothing.
+# A callback that returns nothing does not stop the fit.
 assert mlp().Fit(data, fEpochs=4, fVerbose=0, fCallback=lambda epoch: None).Epochs() == 4
 assert mlp().Fit(data, fEpochs=2, fVerbose=0, fCallback=None).Epochs() == 2
 
@@ -99,7 +99,7 @@ def interrupts(_):
     raise KeyboardInterrupt("enough")
 
 
-# The exception of a function is the cause of the error, and what ends a program is itself.
+# The exception of a function is the cause of the error, and one that ends a program is passed on unchanged.
 for words in ({"fCallback": raises}, {"fMetrics": [ct.Metric("mine", raises)]}):
     try:
         model.Fit(data, fEpochs=4, fVerbose=0, **words)

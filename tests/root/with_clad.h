@@ -1,5 +1,5 @@
 /// \file with_clad.h
-/// \brief What needs Clad, where there is none.
+/// \brief Tests that need Clad, if there is none.
 
 #ifndef CLADTORCH_TEST_WITH_CLAD
 #define CLADTORCH_TEST_WITH_CLAD
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <string>
 
-/// Whether Clad can be used here; where not, it is said that `what` was not tested.
+/// Whether Clad can be used here; if not, reports that `what` was not tested.
 inline bool HasClad(const char *what)
 {
    try {

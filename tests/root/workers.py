@@ -1,6 +1,6 @@
 """Frames whose events workers read: columns for a dataset, and scores that the workers write.
 
-`workers.py FOLDER`: where dask and distributed may be installed; without them nothing is tried.
+`workers.py FOLDER`: the folder in which dask and distributed may be installed; without them nothing is tried.
 """
 
 import os
@@ -41,7 +41,7 @@ def load(path):
 
 
 def rows(data):
-    """[N, F + 2], in an order that does not depend on how the events came."""
+    """[N, F + 2], in an order that does not depend on the arrival of the events."""
     table = np.column_stack([np.asarray(data.Features()), np.asarray(data.Labels()), np.asarray(data.Weights())])
     return table[np.lexsort(table.T)]
 
@@ -53,7 +53,7 @@ def rows_of(stream):
 
 
 class Joined:
-    """What a dataset of these batches would give."""
+    """The result of a dataset of these batches."""
 
     def __init__(self, batches):
         self.Features, self.Labels, self.Weights = ((lambda part=part: np.concatenate(part)) for part in zip(*batches))

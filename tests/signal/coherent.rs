@@ -1,5 +1,5 @@
-//! The coherent search of several detectors: the statistic is a likelihood ratio, whose means are known, and agrees with a slow
-//! sum over everything.
+//! The coherent search of several detectors: the statistic is a likelihood ratio with known means, and agrees with a
+//! slow sum over all terms.
 
 use cladtorch::signal::{
     Coherent, CoherentSearch, Detector, MatchedFilter, Response, bayes_statistic, chirp, draw_responses, noise,
@@ -103,7 +103,7 @@ fn two_detectors_have_the_slow_sum() {
         let search = search(responses.clone(), [rho, rho], 1);
         let mut strain = window(seed);
         let of_noise = search.statistic(&strain).unwrap();
-        // Responses that are left out change the average of noise, in which many arrivals count.
+        // Omitted responses change the average of noise, in which many arrivals count.
         assert_close(of_noise, slow(&strain, &responses, rho), 0.1, "noise");
         add(&mut strain, seed as usize % 2, rho, 0.4, &responses[7]);
         let of_signal = search.statistic(&strain).unwrap();
@@ -114,7 +114,7 @@ fn two_detectors_have_the_slow_sum() {
     }
 }
 
-/// Averaged over noise a likelihood ratio is 1, and averaged over the signals that it is for, its inverse is.
+/// Averaged over noise a likelihood ratio is 1, and averaged over its signals, its inverse is.
 #[test]
 fn the_statistic_is_a_likelihood_ratio() {
     let responses = draw_responses(&pair(), 50, 2).unwrap();

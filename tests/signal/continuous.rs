@@ -28,7 +28,7 @@ fn blocks_lose_no_sample_and_have_their_own_densities() {
         }
         assert_close(variance(&white), 1.0, 0.2, "variance");
     }
-    // The noise grows tenfold in amplitude halfway, and no block but the one between knows of it.
+    // The noise increases tenfold in amplitude halfway, and affects no block but the one in between.
     let mut strain = noise(&detector_psd(8 * fresh, RATE).unwrap(), RATE, 4).unwrap();
     strain[4 * fresh..].iter_mut().for_each(|h| *h *= 10.0);
     let white = whiten_in_blocks(&strain, RATE, block, HOW).unwrap();
@@ -50,9 +50,9 @@ fn candidates_are_the_largest_of_their_clusters() {
         let found = find_candidates(&scores, 1e9, 0.1, 1.0, gap).unwrap();
         found.iter().map(|one| (((one.time - 1e9) / 0.1).round() as usize, one.statistic)).collect::<Vec<_>>()
     };
-    // 0.35 s: three steps belong together, four do not; what is at the threshold does not count.
+    // 0.35 s: three steps belong together, four do not; a score equal to the threshold does not count.
     assert_eq!(found(0.35), [(7, 4.5), (12, 2.0), (20, 3.0), (24, 3.0), (39, 9.0)]);
-    // Of equals the first one; exactly the gap still belongs together, at large times too.
+    // Of equal scores the first one; a distance of exactly the gap still belongs together, at large times, too.
     assert_eq!(found(0.4), [(7, 4.5), (12, 2.0), (20, 3.0), (39, 9.0)]);
     assert_eq!(found(0.0).len(), 7);
     assert!(find_candidates(&[], 0.0, 0.1, 0.0, 0.35).unwrap().is_empty());
@@ -64,7 +64,7 @@ fn candidates_are_the_largest_of_their_clusters() {
     ]);
 }
 
-/// Counts as the challenge's definition reads, pair by pair.
+/// Counts by the wording of the challenge's definition, pair by pair.
 #[test]
 fn sensitive_distances_are_what_a_slow_count_gives() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
@@ -140,7 +140,7 @@ fn the_error_of_the_distance_is_its_scatter() {
     assert_close(error / scatter, 1.0, 0.12, "error over scatter");
 }
 
-/// Block by block comes what the whole series up to there gives.
+/// Block by block gives the result of the whole series so far.
 #[test]
 fn blocks_are_whitened_by_what_came_before() {
     let (block, memory, how) = (32, 1024, OwnWhitening { lowest: 10.0, ..HOW });

@@ -41,7 +41,7 @@ fn filtered_noise_is_normal_and_chi_squared_is_one() {
         let strain = noise(&psd, RATE, seed).unwrap();
         let z = filter.complex_series(&strain).unwrap()[(seed % 256) as usize];
         squares += z.norm_sqr();
-        // At one time, so that the trigger is not chosen.
+        // At one time, so that the trigger is not selected.
         let time = 0.4;
         for (mean, rho) in means.iter_mut().zip([0.0, 10.0]) {
             let with: Vec<f64> = strain.iter().zip(&unit).map(|(n, h)| n + rho * h).collect();

@@ -1,6 +1,6 @@
 //! The checkout, its build, and a ROOT outside of it.
 
-// Part of what it offers is for some tests only.
+// Some of its functions are for some tests only.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ pub fn source() -> PathBuf {
     env::var_os("CLADTORCH_SOURCE_DIR").map_or_else(here, PathBuf::from)
 }
 
-/// Where the build and its tools are: as the test command says, else in the checkout's usual places.
+/// The folder of the build and its tools: given by the test command, otherwise the checkout's usual places.
 pub fn place(variable: &str, usual: &str) -> PathBuf {
     env::var_os(variable).map_or_else(|| source().join(usual), PathBuf::from)
 }
@@ -22,7 +22,7 @@ pub fn python() -> PathBuf {
     env::var_os("CLADTORCH_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from)
 }
 
-/// The program behind `cargo xtask`, built if need be.
+/// The program behind `cargo xtask`, built if necessary.
 pub fn xtask() -> Command {
     let cargo = env::var_os("CARGO").expect("tests run under cargo");
     let mut build = Command::new(cargo);
@@ -34,7 +34,7 @@ pub fn xtask() -> Command {
     command
 }
 
-/// What `command` said; it has to end well.
+/// The output of `command`, which must succeed.
 pub fn succeed(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -42,7 +42,7 @@ pub fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// The ROOT of the set-up, linked or copied to `folder` with what lies beside it; the user's own as it is.
+/// The ROOT of the set-up, linked or copied to `folder` with the packages beside it; the user's own as it is.
 pub fn root_outside(folder: &Path) -> PathBuf {
     let root = fs::canonicalize(place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT")).expect("ROOT is there");
     let deps = fs::canonicalize(source().join(".deps")).unwrap_or_else(|_| source());
@@ -52,7 +52,7 @@ pub fn root_outside(folder: &Path) -> PathBuf {
     copy_root(root.parent().expect("ROOT lies in a folder"), folder)
 }
 
-/// Links or copies the ROOT of pip's folder `packages` to `folder`, with what lies beside it.
+/// Links or copies the ROOT of pip's folder `packages` to `folder`, with the packages beside it.
 pub fn copy_root(packages: &Path, folder: &Path) -> PathBuf {
     for part in ["ROOT", "root.libs", "cppyy"].map(|name| packages.join(name)) {
         let linked =

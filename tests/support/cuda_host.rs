@@ -1,4 +1,4 @@
-//! The text of the back end `cuda`, compiled for the host and run there.
+//! The code of the back end `cuda`, compiled for the host and run there.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -15,11 +15,11 @@ use tempfile::TempDir;
 
 use crate::graph::recorder::Recorder;
 
-/// number of the kernel, blocks, threads, blocks of a cluster, whether they run in the reverse order, parameters; whether all
-/// barriers were met
+/// number of the kernel, blocks, threads, blocks of a cluster, whether they run in the reverse order, parameters;
+/// returns whether all barriers were met
 type Run = unsafe extern "C" fn(u32, u32, u32, u32, bool, *const usize) -> bool;
 
-/// Programs in one library.
+/// Programs per library.
 pub struct Host {
     library: Library,
     numbers: HashMap<String, u32>,
@@ -30,13 +30,13 @@ pub struct Host {
     _folder: TempDir,
 }
 
-/// Lowers what was recorded.
+/// Lowers a recorded program.
 pub fn lowered(recorder: &Recorder) -> Result<Program, String> {
     let gradients: Vec<bool> = recorder.inputs().iter().map(Tensor::requires_grad).collect();
     lower::lower(&recorder.graph, &gradients).map_err(|error| error.to_string())
 }
 
-/// A driver whose GPU is the host, with what is wrong with it.
+/// A driver whose GPU is the host, with the given faults.
 pub fn driver(folder: &Path, wrong: &str) -> PathBuf {
     let path = folder.join(format!("driver{wrong}.so"));
     let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
@@ -48,7 +48,7 @@ pub fn driver(folder: &Path, wrong: &str) -> PathBuf {
     path
 }
 
-/// A GPU that is the host, by such a driver, whose compiler changes the text first.
+/// A GPU that is the host, by such a driver, whose compiler changes the code first.
 pub fn gpu_on_host(folder: &Path, text: impl Fn(&str) -> String + Send + Sync + 'static) -> Gpu {
     let libraries = Mutex::new(Vec::new());
     Gpu::open_by(&driver(folder, ""), 0).unwrap().with_compiler(move |of, kernels| {
@@ -143,7 +143,7 @@ impl Host {
         Host { library, numbers, reverse: false, path, _folder: folder }
     }
 
-    /// Outputs and gradients of a program that was recorded, in the order of [`Recorder::actual`]; `Err`: an index of that
+    /// Outputs and gradients of a recorded program, in the order of [`Recorder::actual`]; `Err`: an index of that
     /// observed operator was out of range.
     pub fn results(&self, recorder: &Recorder, program: &Program, cuda: &CudaProgram) -> Result<Vec<Tensor>, usize> {
         let kind = if program.dtype == DType::Float32 { Kind::Float } else { Kind::Double };
@@ -174,7 +174,7 @@ impl Host {
             return Err(cuda.flags[failed]);
         }
         for _ in 0..2 {
-            // Twice: a reverse pass leaves the values as they were.
+            // Twice: a reverse pass leaves the values unchanged.
             cuda.run_backward(self, &memory).unwrap();
         }
         results.extend(gradients.into_iter().flatten());

@@ -1,4 +1,4 @@
-//! Damaged files and what is asked of who reads them: no crash, no hang, no run for memory.
+//! Damaged files and the requirements on their readers: no crash, no hang, no excessive memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,22 +8,22 @@ use std::{env, fs, process, thread};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A case for which this process works longer fails the test; one that does not end at all ends the process, also where
-/// it only waits. Other processes of a busy machine do not count, but for the time to wait.
+/// A case on which this process works longer fails the test; one that does not end at all ends the process, even if it
+/// only waits. Other processes of a busy machine do not count, except for the waiting time.
 const SLOW: Duration = Duration::from_secs(30);
 const HUNG: Duration = Duration::from_secs(120);
 const WAITING: Duration = Duration::from_secs(1800);
 
-/// Memory of the whole process that no case may drive it beyond, bytes.
+/// Limit on the memory of the whole process in any case, bytes.
 const MEMORY: usize = 1 << 30;
 
-/// `CLADTORCH_DAMAGES` in the environment asks for another number of cases.
+/// `CLADTORCH_DAMAGES` in the environment requests another number of cases.
 fn cases(otherwise: usize) -> usize {
     env::var("CLADTORCH_DAMAGES").map_or(otherwise, |count| count.parse().unwrap())
 }
 
 /// Damages `sound` `otherwise` times, in turn, and calls `read(number, bytes)` with each; the first case of each is
-/// without damage. `read` says whether it took the bytes, and asserts what it gets. Returns cases and refusals.
+/// undamaged. `read` returns whether it accepted the bytes, and asserts its results. Returns cases and refusals.
 pub fn survives(
     sound: &[Vec<u8>],
     otherwise: usize,
@@ -97,7 +97,7 @@ fn watch() -> Arc<AtomicUsize> {
     watched
 }
 
-/// Of all threads of this process, also those of other tests.
+/// CPU time of all threads of this process, including those of other tests.
 fn processor_time() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap(); // the name before may have spaces
@@ -106,7 +106,7 @@ fn processor_time() -> Duration {
     Duration::from_millis(10 * hundredths.sum::<u64>())
 }
 
-/// Of this process, in bytes.
+/// Memory of this process, in bytes.
 fn memory_peak() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

@@ -1,11 +1,11 @@
-//! Model files, and JSON texts of other files, changed by one who knows the checksums.
+//! Model files, and JSON texts of other files, changed with valid checksums.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Gives a damaged file the checksum that it has now, if its header still has a place for one.
+/// Gives a damaged file its present checksum, if its header still has a place for one.
 pub fn resum(mut bytes: Vec<u8>) -> Vec<u8> {
     let key = br#"\"sha256\":\""#;
     let Some(at) = bytes.windows(key.len()).position(|window| window == key).map(|at| at + key.len()) else {
@@ -26,7 +26,7 @@ pub fn with_header(whole: &[u8], change: impl FnOnce(&str) -> String) -> Vec<u8>
     resum([&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &whole[8 + length..]].concat())
 }
 
-/// The same with a part of the header replaced, which has to be there.
+/// The same with a part of the header replaced, which must exist.
 pub fn replaced(whole: &[u8], from: &str, to: &str) -> Vec<u8> {
     with_header(whole, |header| {
         assert!(header.contains(from), "{from} in {header}");

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Code that several tests share.
 
 pub mod aclic;
 pub mod checkout;

@@ -1,5 +1,5 @@
 //! Models of every kind: perceptrons with each activation, normalisation and dropout, and the networks of
-//! `graph::modules` and `graph::single_operators`; untrained, with scalers where a name says so.
+//! `graph::modules` and `graph::single_operators`; untrained, with scalers if a name says so.
 
 use cladtorch::columns::Column;
 use cladtorch::dataset::Scaler;
@@ -82,8 +82,8 @@ pub fn features(model: &Model, rows: usize) -> Vec<f32> {
     (0..rows * model.inputs()).map(|_| generator.random::<f32>() * 6.0 - 3.0).collect()
 }
 
-/// The largest difference of what another program computed from the predictions for `rows` of those, in units of the largest one
-/// (1 at least): sums in another order differ by the last digits of their terms.
+/// The largest difference of another program's results from the predictions for `rows` of those, in units of the
+/// largest one (1 at least): sums in another order differ by the last digits of their terms.
 pub fn difference(model: &Model, rows: usize, found: &[f32]) -> f32 {
     let expected = predictions(model, rows);
     assert_eq!(found.len(), expected.len());

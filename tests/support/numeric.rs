@@ -1,4 +1,4 @@
-//! What every gradient test needs: a derivative that knows no calculus, and a comparison that names the worst element.
+//! Code that every gradient test needs: a derivative by differences, and a comparison that names the worst element.
 
 /// The gradient of `f` at `x` by central differences with a step of 6e-6 (the cube root of float64's epsilon) times
 /// max(1, |x|): good to about 1e-9 of the values involved, and wrong within a step of a kink.

@@ -93,7 +93,7 @@ pub fn integers(name: &str, dims: &[i64], values: &[i64]) -> Message {
     values.iter().fold(message.integer(2, 7).text(8, name), |all, value| all.integer(7, *value))
 }
 
-/// A float32 tensor; sizes of 0 are any.
+/// A float32 tensor; sizes of 0 mean any size.
 pub fn info(name: &str, dims: &[i64]) -> Message {
     let dim = |size: &i64| match size {
         0 => Message::default().text(2, "any"),

@@ -1,4 +1,4 @@
-//! What stands in a page of Markdown: snippets in fences, links.
+//! The contents of a Markdown page: snippets in fences, links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 pub struct Snippet {
     /// The line of its fence in the page, from 1 on.
     pub line: usize,
-    /// The first word behind the fence.
+    /// The first word after the fence.
     pub language: String,
-    /// What follows that word.
+    /// The text after that word.
     pub remark: String,
     pub text: String,
 }
@@ -47,7 +47,7 @@ impl Page {
         targets.map(|(target, _)| target.to_owned()).collect()
     }
 
-    /// What stands between single backticks.
+    /// Texts between single backticks.
     pub fn codes(&self) -> Vec<&str> {
         prose(&self.text).flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
     }
@@ -72,7 +72,7 @@ fn snippets(text: &str) -> Result<Vec<Snippet>, usize> {
     open.map_or(Ok(found), |snippet| Err(snippet.line))
 }
 
-/// The lines that are no code.
+/// The lines outside code.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut fenced = false;
     text.lines().filter(move |line| {

@@ -1,4 +1,4 @@
-//! What can stand where a file is saved, and what has to become of it.
+//! The things that may be at the path of a save, and the expected results.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -10,8 +10,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 /// Before the save.
 const OLD: &[u8] = b"the old contents";
 
-/// Calls `save` (which says how it failed) with a path at which each kind of thing stands, and checks what it did. `name`
-/// is that of the file, with its ending.
+/// Calls `save` (which returns how it failed) with a path at which each kind of thing is, and checks the result. `name`
+/// is that of the file, with its extension.
 pub fn saving_respects_what_is_there(name: &str, save: impl Fn(&Path) -> Result<(), String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -21,7 +21,7 @@ pub fn saving_respects_what_is_there(name: &str, save: impl Fn(&Path) -> Result<
             if path.is_dir() && !path.is_symlink() { fs::remove_dir(path) } else { fs::remove_file(path) }.unwrap();
         });
     };
-    // All that stands there afterwards: nothing temporary.
+    // Everything that is there afterwards: nothing temporary.
     let left = || {
         let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
@@ -67,10 +67,10 @@ pub fn saving_respects_what_is_there(name: &str, save: impl Fn(&Path) -> Result<
     }
 }
 
-/// A word of the refusal, and what makes the thing.
+/// A word of the refusal, and a function that makes the thing.
 type Refused = (&'static str, fn(&Path));
 
-/// What is left as it is, and the word with which it is refused.
+/// Things that stay unchanged, and the word with which each is refused.
 fn refused() -> [Refused; 7] {
     [
         ("a named pipe", |path| pipe(path)),

@@ -11,14 +11,14 @@ use std::{env, fs, thread};
 use crate::checkout::{place, source};
 use crate::say::{NOT_TESTED, not_tested};
 
-/// Loading ROOT and compiling a macro takes seconds, or minutes on a slow machine that does other work; what hangs has to
-/// end before the runner does.
+/// Loading ROOT and compiling a macro takes seconds, or minutes on a slow machine that does other work; a session that
+/// hangs must end before the runner does.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// SIGINT, which ends a process that has given its handlers back on its way out.
+/// SIGINT, which ends a process that has restored its handlers on its way out.
 const CTRL_C: i32 = 2;
 
-/// What every macro prints when it has checked all.
+/// The line that every macro prints after all its checks.
 const PASSED: &str = "ALL CHECKS PASSED";
 
 /// A macro of `tests/root`.
@@ -43,9 +43,9 @@ pub struct Session {
     command: Command,
 }
 
-/// What a session left behind.
+/// The outcome of a session.
 pub struct Outcome {
-    /// Standard output and error, as they came.
+    /// Standard output and error, in order.
     pub text: String,
     /// The exit code, 130 after the signal of Ctrl-C as in shells; `None` after any other signal.
     pub code: Option<i32>,
@@ -89,18 +89,18 @@ impl Session {
         Session { folder, command }
     }
 
-    /// Has a variable in its environment.
+    /// Sets a variable in its environment.
     pub fn with(mut self, name: &str, value: &Path) -> Session {
         self.command.env(name, value);
         self
     }
 
-    /// Has `kib` KiB of address space.
+    /// Limits its address space to `kib` KiB.
     pub fn limited_to(self, kib: u64) -> Session {
         self.behind("bash", &["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")])
     }
 
-    /// Is started by another program, which takes it and its arguments as the last ones of its own.
+    /// Starts it by another program, which gets it and its arguments as its own last arguments.
     pub fn behind(mut self, program: &str, arguments: &[&str]) -> Session {
         let mut command = Command::new(program);
         command.args(arguments).arg(self.command.get_program()).args(self.command.get_args());
@@ -115,7 +115,7 @@ impl Session {
         self
     }
 
-    /// Runs in `folder` instead of an empty one.
+    /// Runs it in `folder` instead of an empty one.
     pub fn within(mut self, folder: &Path) -> Session {
         self.command.current_dir(folder);
         self
@@ -129,7 +129,7 @@ impl Session {
         self
     }
 
-    /// The folder it runs in, for files that it needs.
+    /// The folder in which it runs, for files that it needs.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -165,7 +165,7 @@ impl Session {
         })
     }
 
-    /// The same; Ctrl-C is pressed within half a second after each line that begins with `sign`, at no chosen moment.
+    /// The same; Ctrl-C is pressed at a random moment within half a second after each line that begins with `sign`.
     pub fn run_interrupted_at_each(self, sign: &str) -> Outcome {
         let mut sent = 0;
         self.run_with(|child, text| {
@@ -178,7 +178,7 @@ impl Session {
         })
     }
 
-    /// The same; `watch` sees the process and its output again and again.
+    /// The same; `watch` is called repeatedly with the process and its output.
     pub fn run_with(mut self, mut watch: impl FnMut(&Child, &str)) -> Outcome {
         let log = self.folder.path().join("output");
         let output = File::create(&log).unwrap();
@@ -212,7 +212,8 @@ fn press_ctrl_c(child: &Child) {
 }
 
 impl Outcome {
-    /// The session ended well, and said that it had checked all; what it said was not tested is shown, or a failure.
+    /// The session succeeded, and reported that it had checked all; parts that it reported as not tested are shown, or
+    /// fail.
     pub fn passed(self) -> Outcome {
         assert!(
             self.code == Some(0) && self.text.contains(PASSED),
@@ -241,21 +242,21 @@ impl Outcome {
         self
     }
 
-    /// The lines that hold `part`, for the record: past the test runner, which keeps what a good test prints.
+    /// Prints the lines that contain `part`: past the test runner, which withholds the output of passing tests.
     pub fn show(&self, part: &str) {
         for line in self.text.lines().filter(|line| line.contains(part)) {
             let name = thread::current().name().unwrap_or_default().to_owned();
-            // Past the test runner's capture: the figure is to be seen where all is well, too.
+            // Past the test runner's capture: the figure should be visible after success, too.
             let _ = std::io::stderr().write_all(format!("{name}: {line}\n").as_bytes());
         }
     }
 
-    /// Where `file` of the session's folder lies, as long as this outcome is kept.
+    /// The path of `file` in the session's folder, valid as long as this outcome is kept.
     pub fn path(&self, file: &str) -> PathBuf {
         self.folder.path().join(file)
     }
 
-    /// `file` was written in the session's folder.
+    /// Checks that `file` was written in the session's folder.
     pub fn wrote(self, file: &str) -> Outcome {
         let size = fs::metadata(self.path(file)).map_or(0, |data| data.len());
         assert!(size > 0, "{file} was not written:\n{}", self.text);

@@ -1,14 +1,14 @@
-//! Mistakes as users make them: a macro that works, and what is wrong in it.
+//! Typical mistakes: a working macro, and what is wrong in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::session::script;
 
-/// What is wrong, the text of the good macro, and what stands there instead.
+/// The kind of mistake, the text of the good macro, and its replacement.
 pub type Mistake = (&'static str, &'static str, &'static str);
 
-/// In `analysis.C`. Not among them: a brace that is not closed, at which ROOT itself never stops parsing a macro.
+/// In `analysis.C`. Not among them: an unclosed brace, at which ROOT itself never stops parsing a macro.
 pub const IN_AN_ANALYSIS: &[Mistake] = &[
     ("undeclared_name", "model.Fit(", "modle.Fit("),
     ("undeclared_function", "events.Rows()", "rows_of(events)"),

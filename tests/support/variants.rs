@@ -1,4 +1,4 @@
-//! The kernels for narrower registers than this processor has.
+//! The kernels for narrower registers than those of this processor.
 
 use std::env;
 use std::process::Command;
@@ -9,8 +9,8 @@ use crate::say::say;
 
 const VARIABLE: &str = "CLADTORCH_KERNELS";
 
-/// Runs `tests` of this program, the caller among them, once more with each of them. In those second processes it checks
-/// that they have the kernels that they were told to have.
+/// Runs `tests` of this program, the caller among them, again with each of them. In those second processes it checks
+/// that they use the requested kernels.
 pub fn pass_too(tests: &[&str]) {
     let name = variant_name().to_lowercase();
     if let Some(wanted) = env::var_os(VARIABLE) {

@@ -1,4 +1,4 @@
-//! Regressions with an uncertainty of each prediction.
+//! Regressions that predict an uncertainty.
 
 use cladtorch::dataset::{Dataset, Targets, split};
 use cladtorch::graph::{Activation, Gradient, Init, LEAST_LOG_VARIANCE, Loss};
@@ -73,9 +73,9 @@ fn means_and_deviations_are_learned_on_any_scale() {
             let [bias, ratio, width] = [bias, ratio, squares].map(|sum| (sum / test.rows() as f64).sqrt());
             let what = format!("{gradient:?}, target {target}: means {bias}, deviations {ratio}, pulls {width}");
             println!("{what}");
-            // Of the network's 1284 parameters 16 000 events tell apart some tens, say up to k = 100: a mean is off by
-            // sqrt(k / 16000), the logarithm of a deviation by sqrt(k / 32000). Twice the first, less for the deviations, which are
-            // smoother, and three errors of the width of 5000 pulls, 1 / sqrt(10000).
+            // The 16 000 events determine some tens of the network's 1284 parameters, say up to k = 100: a mean is off
+            // by sqrt(k / 16000), the logarithm of a deviation by sqrt(k / 32000). Twice the first, less for the
+            // deviations, which are smoother, and three errors of the width of 5000 pulls, 1 / sqrt(10000).
             assert!(bias < 0.16 && ratio < 0.08 && (width - 1.0).abs() < 0.08 + 0.03, "{what}");
         }
     }
@@ -126,7 +126,7 @@ fn clad_and_libtorch_autograd_fit_the_same_and_threads_change_no_bit() {
     }
 }
 
-/// Labels without noise, which the network meets ever better: the likelihood has no bound, the loss has.
+/// Labels without noise, which the network fits ever better: the likelihood has no bound, the loss has.
 #[test]
 fn labels_without_noise_end_at_the_least_deviation_and_not_in_a_nan() {
     let data = noisy(600, 5, 1, 0.0);

@@ -146,7 +146,7 @@ fn every_option_does_what_libtorch_does() {
             let expected = reference(&model, &data, &options);
             let found = model.parameters().iter().map(|&p| f64::from(p));
             let worst = found.zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            // Adam divides by the size of a gradient, which rounds where that is small.
+            // Adam divides by the size of a gradient, whose rounding matters if it is small.
             let tolerance = if options.optimiser == Optimiser::SGD { 2e-6 } else { 2e-4 };
             assert!(worst < tolerance, "{worst} off with {options:?}");
         }
@@ -182,7 +182,7 @@ fn an_option_that_is_planted_wrongly_is_noticed() {
     }
 }
 
-/// The options that stop a fit early where it learns the sample by heart.
+/// The options that stop a fit early when it learns the sample by heart.
 fn overfitting() -> Options {
     Options { epochs: 200, patience: 8, learning_rate: 0.03, batch_size: 16, ..spec() }
 }

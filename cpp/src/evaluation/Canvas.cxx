@@ -71,7 +71,7 @@ void FitLabels(TAxis &axis, double size, double room)
 void DrawMatrix(TH2 &matrix, double most)
 {
    constexpr int kMostNumbers = 12; // along an axis
-   // A palette is chosen when a pad is painted, which may be any time.
+   // A palette is chosen when a pad is painted, which may be at any time.
    auto *palette = new TExec("palette", "gStyle->SetPalette(kLightTemperature); gStyle->SetPaintTextFormat(\"4.2f\");");
    palette->SetBit(kCanDelete);
    const bool fits = matrix.GetNbinsX() <= kMostNumbers;

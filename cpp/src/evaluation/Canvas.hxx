@@ -12,24 +12,25 @@ class TLegend;
 namespace CladTorch {
 namespace Internal {
 
-/// Two colours that readers with any colour vision, and grey printers, tell apart (Okabe and Ito 2008).
+/// Two colours that can be told apart with any colour vision and on grey printers (Okabe and Ito 2008).
 int FirstColour();
 int SecondColour();
 
 /// A canvas with a name of its own and room above the frame for a legend of one row. It becomes gPad.
 TCanvas *NewCanvas(const char *prefix, const char *title);
 
-/// A legend of `entries` columns above the frame, where no curve passes. It is drawn with, and belongs to, gPad.
+/// A legend of `entries` columns above the frame, clear of the curves. It is drawn with, and belongs to, gPad.
 TLegend *LegendAbove(int entries);
 
-/// About the length of the longest label of an axis; like `size` a share of the pad's height.
+/// The approximate length of the longest label of an axis; like `size` a share of the pad's height.
 double LabelLength(const TAxis &axis, double size);
 
-/// Makes the labels of an axis of `size`, or so small that none is longer than `room`; both are shares of the pad's height.
+/// Gives the labels of an axis the size `size`, or a smaller one so that none is longer than `room`; both are shares of
+/// the pad's height.
 void FitLabels(TAxis &axis, double size, double room);
 
-/// Draws a matrix of numbers on gPad, which then owns it: blue below 0, pale at 0, red above, strongest at `most`; with the
-/// numbers where they can be read. The labels of the rows fit into the margin.
+/// Draws a matrix of numbers on gPad, which then owns it: blue below 0, pale at 0, red above, strongest at `most`;
+/// prints the numbers if there is room to read them. The labels of the rows fit into the margin.
 void DrawMatrix(TH2 &matrix, double most);
 
 } // namespace Internal

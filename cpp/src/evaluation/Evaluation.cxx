@@ -68,7 +68,7 @@ Core::ResidualFigures Figures(const EvaluationData &data, std::size_t target)
    return Core::evaluate_residuals(Slice(data.fScores), Slice(data.fLabels), Slice(data.fWeights), data.fOutputs, target);
 }
 
-/// Of the pulls, as if these were residuals.
+/// Residual figures of the pulls, as if these were residuals.
 Core::ResidualFigures PullFigures(const EvaluationData &data, std::size_t target)
 {
    const auto pulls = PullsOf(data, target);
@@ -76,7 +76,7 @@ Core::ResidualFigures PullFigures(const EvaluationData &data, std::size_t target
    return Core::evaluate_residuals(Slice(pulls), Slice(zeros), Slice(data.fWeights), 1, 0);
 }
 
-/// Throws unless there is a positive one for each prediction.
+/// Throws unless there is a positive sigma for each prediction.
 void CheckSigmas(const std::vector<float> &sigmas, std::size_t predictions)
 {
    if (sigmas.size() != predictions)

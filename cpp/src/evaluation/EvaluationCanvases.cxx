@@ -34,7 +34,7 @@ void TitleAxes(TAxis &x, TAxis &y)
    y.SetTitleOffset(1.4f);
 }
 
-/// On the current pad, which owns it.
+/// Drawn on the current pad, which owns it.
 template <class Object>
 Object *Drawn(Object *object, const char *option)
 {
@@ -66,7 +66,7 @@ TString AxisTitles(const Object &object)
    return TString::Format(";%s;%s", object.GetXaxis()->GetTitle(), object.GetYaxis()->GetTitle());
 }
 
-/// The part of a title before its axes', which it loses.
+/// Removes the part of a title before the axes' titles, and returns it.
 template <class Graph>
 TString TakeTitle(Graph &graph)
 {
@@ -167,7 +167,7 @@ TCanvas *Evaluation::DrawConfusion() const
    return LongCall("CladTorch::Evaluation::DrawConfusion", [&] {
       auto *histogram = Confusion();
       auto *canvas = NewCanvas("cladtorch_confusion", "Confusion matrix");
-      DrawMatrix(*histogram, 1.4); // such that dark numbers can be read on 1
+      DrawMatrix(*histogram, 1.4); // scaled so that dark numbers stay legible at 1
       TitleAxes(*histogram->GetXaxis(), *histogram->GetYaxis());
       Head("Shares of the true class", histogram, "");
       canvas->Update();

@@ -27,7 +27,7 @@ using namespace Internal;
 namespace {
 
 constexpr double kLeastKnown = 0.5;  ///< relative error of a background that passes: that of four events
-constexpr int kMostBins = 1000000;   ///< more than anybody can see, and memory for each of them is no question
+constexpr int kMostBins = 1000000;   ///< more than can be seen, few enough to fit in memory
 
 void CheckBins(int bins)
 {
@@ -36,7 +36,7 @@ void CheckBins(int bins)
                                std::to_string(kMostBins));
 }
 
-/// In a directory it would replace the user's histogram of that name.
+/// Detached from any directory, where it would replace the user's histogram of that name.
 template <class Histogram, class... Arguments>
 Histogram *Detached(Arguments... arguments)
 {
@@ -90,7 +90,7 @@ TH1F *ScoreHistogram(const char *name, const char *title, int bins, std::pair<do
    return histogram;
 }
 
-/// A share of events for each event of `values` [N], also of those that lie outside.
+/// A histogram of the shares of events; those of `values` [N] outside its range count in the total, too.
 TH1F *ShareHistogram(const char *name, const std::string &title, int bins, double low, double high,
                      const std::vector<float> &values, const std::vector<float> &weights)
 {

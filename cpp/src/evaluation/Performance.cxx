@@ -1,4 +1,4 @@
-// A model judged on events: its Evaluation, and what a model answers directly.
+// A model judged on events: its Evaluation, and the figures that the model computes directly.
 
 #include <CladTorch/Evaluation.hxx>
 #include <CladTorch/Guard.hxx>
@@ -71,7 +71,7 @@ TH1 *ColumnBars(std::vector<Core::ColumnImportance> columns, const std::string &
    return histogram;
 }
 
-/// What Logits() has as `output`, for an axis.
+/// The name of what Logits() returns for `output`, for an axis.
 std::string OutputName(Core::Gives gives, std::size_t outputs, std::size_t output, const std::vector<std::string> &targets)
 {
    if (gives == Core::Gives::Probabilities)
@@ -106,13 +106,13 @@ Evaluation Model::Evaluate(const Dataset &data) const
    });
 }
 
-/// What Auc() and the like look at, whatever the model was trained for: logits, by which events are ranked, or what Predict()
-/// gives. One of them needs one prediction.
+/// The input of Auc() and similar figures, whatever the model was trained for: logits, by which events are ranked, or
+/// the results of Predict(). Needs one prediction per event.
 Evaluation Model::SignalAndBackground(const Dataset &data, bool raw) const
 {
    CheckOneOutput(*this, data);
    CheckEvents(data);
-   // What a regression gives may tell events with any labels apart: those over 0.5 are signal.
+   // The predictions of a regression may separate events with any labels: labels above 0.5 are signal.
    if (Core::model_gives(*Data().fCore) == Core::Gives::Probabilities)
       CheckLabels(*this, data, Core::Gives::Probabilities);
    return Evaluation(std::make_shared<const EvaluationData>(

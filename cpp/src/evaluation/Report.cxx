@@ -43,7 +43,7 @@ constexpr int kMostShown = 40;
 /// Outputs that have pages of their own.
 constexpr std::size_t kMostClasses = 8;
 
-/// Draws without windows, and puts back what it found.
+/// Draws without windows, and restores the settings at its end.
 class Quietly {
 public:
    Quietly() : fBatch(gROOT->IsBatch()), fLevel(gErrorIgnoreLevel)
@@ -51,7 +51,7 @@ public:
       gStyle->GetPaperSize(fWidth, fHeight);
       gStyle->SetPaperSize(24, 18); // cm, in the proportions of a canvas
       gROOT->SetBatch(true);
-      gErrorIgnoreLevel = kFatal; // ROOT tells of each page, and what is missing stands on the first one
+      gErrorIgnoreLevel = kFatal; // ROOT reports each page; the first page lists what is missing
    }
    ~Quietly()
    {
@@ -109,7 +109,7 @@ TCanvas *Bars(TH1 *bars, const char *title)
    auto *canvas = NewCanvas("cladtorch_bars", title);
    canvas->SetLeftMargin(0.3f);
    canvas->SetGridx();
-   const int count = bars->GetNbinsX(), first = std::max(1, count - kMostShown + 1); // they rise
+   const int count = bars->GetNbinsX(), first = std::max(1, count - kMostShown + 1); // ascending
    bars->GetXaxis()->SetRange(first, count);
    bars->SetBit(kCanDelete);
    bars->SetTitle(TString::Format("%s;;%s", title, bars->GetYaxis()->GetTitle()));
@@ -118,7 +118,7 @@ TCanvas *Bars(TH1 *bars, const char *title)
    const auto end = [&](int bin, int side) { return 1.1 * (bars->GetBinContent(bin) + side * bars->GetBinError(bin)); };
    bars->SetMinimum(std::min(0.0, end(first, -1)));
    bars->SetMaximum(std::max(0.0, end(count, 1)));
-   bars->Draw("HBAR MIN0"); // from 0 on, also to the left
+   bars->Draw("HBAR MIN0"); // from 0, also to the left
    auto *errors = new TGraphErrors();
    errors->SetBit(kCanDelete);
    errors->SetLineWidth(2);
@@ -153,7 +153,7 @@ public:
       try {
          fCanvases.emplace_back(draw());
       } catch (const Interrupted &) {
-         throw Stopped("the report was interrupted"); // what the plot said was not printed
+         throw Stopped("the report was interrupted"); // the plot's own message was not printed
       } catch (const std::exception &e) {
          fMissing += std::string("No ") + what + ": " + e.what() + "\n";
       }

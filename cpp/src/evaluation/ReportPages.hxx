@@ -20,24 +20,24 @@ class TH1;
 namespace CladTorch {
 namespace Internal {
 
-/// Bars of the importance of the columns; none where a function is empty.
+/// Bars of the importance of the columns; none for an empty function.
 struct ImportanceBars {
    std::function<TH1 *()> fByPermutation = {};
    std::function<TH1 *(std::size_t output)> fByGradients = {};
 };
 
-/// A report that appears once it is whole.
+/// A report that appears only when it is complete.
 class ReportPages {
 public:
-   /// Throws for a path that is no PDF file's, or where none can be written.
+   /// Throws for a path that does not name a PDF file, or at which none can be written.
    explicit ReportPages(const std::string &path);
    ~ReportPages();
 
    /// Draws and writes all pages.
-   /// \param about The model.
+   /// \param about Description of the model.
    /// \param test The events of `evaluation`.
-   /// \param training Of the training events; none: there is no test for overtraining.
-   /// \param importance Of the columns.
+   /// \param training Evaluation of the training events; none: there is no test for overtraining.
+   /// \param importance Importance of the columns.
    void Write(const InterruptScope &interrupt, const std::string &about, const Dataset &test,
               const Evaluation &evaluation, const std::optional<Evaluation> &training, const ImportanceBars &importance);
 

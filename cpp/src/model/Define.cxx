@@ -30,16 +30,16 @@ using namespace Internal;
 
 namespace {
 
-/// The columns behind the links of an event, in their order.
+/// The columns whose links an event has, in their order.
 struct LinkedColumns {
    std::vector<std::string> fNames;
-   std::vector<bool> fOfObjects; ///< one number for each object of the event
-   bool fHaveEntries = true;     ///< ROOT numbers events as the tree does: not on several threads
+   std::vector<bool> fOfObjects; ///< one value for each object of the event
+   bool fHaveEntries = true;     ///< ROOT numbers events as the tree does: not with several threads
 
    bool HaveObjects() const { return std::find(fOfObjects.begin(), fOfObjects.end(), true) != fOfObjects.end(); }
 };
 
-/// The values of the links, from the first column on.
+/// The values of the links, starting with the first column.
 void Collect(const RowLink &last, std::vector<const ROOT::RVecF *> &values)
 {
    for (const RowLink *link = &last; link->fPrevious; link = link->fPrevious)
@@ -55,7 +55,7 @@ void Assemble(const RowLink &last, std::vector<float> &row)
       end = std::copy_backward(link->fValues.begin(), link->fValues.end(), end);
 }
 
-/// Objects of an event; throws where its columns have different numbers of them.
+/// The number of objects of an event; throws if its columns differ in it.
 std::size_t Objects(const LinkedColumns &columns, const std::vector<const ROOT::RVecF *> &values, ULong64_t entry)
 {
    const auto first = std::find(columns.fOfObjects.begin(), columns.fOfObjects.end(), true) - columns.fOfObjects.begin();
@@ -69,7 +69,7 @@ std::size_t Objects(const LinkedColumns &columns, const std::vector<const ROOT::
    return count;
 }
 
-/// Row `object` of an event: one number of each column of objects, all numbers of the others.
+/// Row `object` of an event: one value of each column of objects, all values of the others.
 /// \param row [inputs]
 void Assemble(const LinkedColumns &columns, const std::vector<const ROOT::RVecF *> &values, std::size_t object,
               std::vector<float> &row)
@@ -84,19 +84,19 @@ void Assemble(const LinkedColumns &columns, const std::vector<const ROOT::RVecF 
    }
 }
 
-/// A name that data frames take for their own and do not list.
+/// A name that data frames treat as internal and do not list.
 std::string HiddenName(const std::string &name, std::size_t column)
 {
    return "rdf_cladtorch_" + name + "_" + std::to_string(column) + "_";
 }
 
-/// Of one of several outputs for each object.
+/// The column of one of several outputs for each object.
 std::string OutputColumn(const std::string &name, std::size_t output)
 {
    return name + "_" + std::to_string(output);
 }
 
-/// Data frames themselves would name the hidden columns, not the one that was asked for.
+/// Checked here because data frames would name the hidden columns, not the requested one.
 void CheckNewColumn(ROOT::RDF::RNode frame, const std::string &name)
 {
    ROOT::Internal::RDF::CheckValidCppVarName(name, "Define");
@@ -105,7 +105,7 @@ void CheckNewColumn(ROOT::RDF::RNode frame, const std::string &name)
                                "': give the prediction another name");
 }
 
-/// An expression is code. One that came with a file is run only if who runs it says so.
+/// An expression is code. One that came with a file runs only if the user allows it.
 void CheckOrigin(ROOT::RDF::RNode frame, const ModelData &model, const std::string &text)
 {
    if (model.fFromFile && !frame.HasColumn(text) && !IsPlainName(text))
@@ -114,7 +114,7 @@ void CheckOrigin(ROOT::RDF::RNode frame, const ModelData &model, const std::stri
                                "Define(frame, name, model.Columns())");
 }
 
-/// The model's columns; where it has none, those that were given: a scalar for each input, or one list of all.
+/// The model's columns; if it has none, the given ones: a scalar for each input, or one list of all inputs.
 rust::Vec<Core::ColumnSpec> ColumnsOf(const ModelData &model, const std::vector<std::string> &given)
 {
    auto columns = Core::model_columns(*model.fCore);
@@ -136,7 +136,7 @@ rust::Vec<Core::ColumnSpec> ColumnsOf(const ModelData &model, const std::vector<
    return columns;
 }
 
-/// \param given Instead of the names of `columns`; empty for those.
+/// \param given Replaces the names of `columns`, if not empty.
 ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, const rust::Vec<Core::ColumnSpec> &columns,
                              const std::string &name, const std::vector<std::string> &given, LinkedColumns &linked)
 {
@@ -148,7 +148,7 @@ ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, con
       target.fOfObjects = target.fScalar;
       if (given.empty())
          CheckOrigin(frame, model, target.fColumn);
-      else if (given[count] != target.fName) // a mask has a name of its own
+      else if (given[count] != target.fName) // a mask has its own name
          target.fColumn = given[count];
       linked.fNames.push_back(target.fColumn);
       const auto &functions = Resolve(frame, target, source);
@@ -161,7 +161,7 @@ ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, con
    return frame;
 }
 
-/// One prediction an event: a number, or a list of C.
+/// One prediction per event: a number, or a list of C numbers.
 ROOT::RDF::RNode DefineForEvents(ROOT::RDF::RNode frame, const std::string &name, std::shared_ptr<const ModelData> model,
                                  const std::string &last)
 {
@@ -179,12 +179,12 @@ ROOT::RDF::RNode DefineForEvents(ROOT::RDF::RNode frame, const std::string &name
    return frame.Define(name, all, {last});
 }
 
-/// One prediction for each object of an event: a list, or one for each output.
+/// One prediction for each object of an event: a list, or one list for each output.
 ROOT::RDF::RNode DefineForObjects(ROOT::RDF::RNode frame, const std::string &name, std::shared_ptr<const ModelData> model,
                                   const std::string &last, const LinkedColumns &columns)
 {
    const auto inputs = Core::model_inputs(*model->fCore), outputs = Core::model_outputs(*model->fCore);
-   // [outputs, objects], one output behind the other
+   // [outputs, objects], one output after the other
    auto all = [model, columns, inputs, outputs](const RowLink &link, ULong64_t entry) {
       thread_local std::vector<float> row, scores;
       thread_local std::vector<const ROOT::RVecF *> values;

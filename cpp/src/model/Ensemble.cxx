@@ -26,7 +26,7 @@ void CheckAlike(const Model &first, const Model &other, std::size_t number)
                                ": members have the same inputs and outputs");
 }
 
-/// What the predictions of a model are, for messages.
+/// The meaning of a model's predictions, for messages.
 std::string Meaning(const ModelData &model)
 {
    const std::string meaning(Core::model_meaning(*model.fCore));
@@ -34,7 +34,7 @@ std::string Meaning(const ModelData &model)
    return meaning.empty() ? "nothing yet" : meaning + (targets.empty() ? "" : " (" + Joined(targets) + ")");
 }
 
-/// Labels without names may be any.
+/// Labels without names match any.
 bool MeanTheSame(const ModelData &first, const ModelData &other)
 {
    const auto targets = Strings(Core::model_targets(*first.fCore)), others = Strings(Core::model_targets(*other.fCore));
@@ -42,8 +42,8 @@ bool MeanTheSame(const ModelData &first, const ModelData &other)
           (Core::model_gives(*first.fCore) == Core::Gives::Probabilities || targets.empty() || others.empty() || targets == others);
 }
 
-/// The mean of the members' predictions, and the sum of the squares of their distances from it; added up one member after the
-/// other (Welford 1962), as sums of squares lose the digits of a small distance.
+/// The mean of the members' predictions, and the sum of the squares of their distances from it, accumulated one member
+/// after the other (Welford 1962), because sums of squares lose the digits of a small distance.
 struct Moments {
    std::vector<double> fMean, fSquares;
 
@@ -64,8 +64,8 @@ struct Moments {
    }
 };
 
-/// Of the mixture of the members' normal distributions (Lakshminarayanan et al. 2017, section 2.4): the mean stays, and the
-/// variance is that of the members, on average, and that of their means.
+/// The mixture of the members' normal distributions (Lakshminarayanan et al. 2017, section 2.4): the mean is unchanged;
+/// the variance is the mean of the members' variances plus the variance of their means.
 void MixDeviations(const Moments &moments, double size, std::size_t outputs, std::vector<float> &predictions)
 {
    const auto targets = outputs / 2;
@@ -76,7 +76,7 @@ void MixDeviations(const Moments &moments, double size, std::size_t outputs, std
       }
 }
 
-/// The prediction of `members`, columns [2 targets] of a frame, as C++: that of MixDeviations().
+/// The prediction of `members`, columns [2 targets] of a frame, as C++ code: that of MixDeviations().
 std::string MixtureText(const std::vector<std::string> &members, std::size_t targets)
 {
    const auto count = std::to_string(targets), size = std::to_string(members.size());
@@ -103,8 +103,8 @@ Ensemble::Ensemble(const std::vector<Model> &members) : fMembers(members)
    });
 }
 
-/// Refuses members whose predictions stand for different things, which have no mean.
-/// \param all Also those that were not trained yet.
+/// Refuses members whose predictions have different meanings, which have no mean.
+/// \param all Includes members that were not trained yet.
 void Ensemble::CheckMeanings(bool all) const
 {
    const Model *first = nullptr;
@@ -121,7 +121,7 @@ void Ensemble::CheckMeanings(bool all) const
    }
 }
 
-/// Whether the members, all of which mean the same, predict standard deviations.
+/// Whether the members, whose predictions have one meaning, predict standard deviations.
 bool Ensemble::GivesGaussians() const
 {
    return Core::model_gives(*fMembers.front().fData->fCore) == Core::Gives::Gaussians;
@@ -137,7 +137,7 @@ std::vector<History> Ensemble::Fit(const Dataset &data, const FitOptions &option
          auto own = options;
          own.fSplitSeed = options.fSplitSeed ? options.fSplitSeed : options.fSeed;
          own.fSeed = options.fSeed + i;
-         fMembers[i].Data(); // the module behind it still has its parameters
+         fMembers[i].Data(); // the module that it came from still has its parameters
          tasks.push_back({fMembers[i].fData, own});
       }
       FitSideBySide(tasks, *data.fData, interrupt, [&](std::size_t i) { SayEnded(where, "member", i, tasks); });

@@ -34,7 +34,7 @@ ROOT::RDF::RNode DefineColumn(ROOT::RDF::RNode frame, const std::string &name, c
    return view.Rank() == 1 ? frame.Define(name, number, {"rdfentry_"}) : frame.Define(name, numbers, {"rdfentry_"});
 }
 
-/// Both ways out take the same names.
+/// Both exports use the same names.
 void CheckNames(const NamedColumns_t &columns)
 {
    for (const auto &column : columns)

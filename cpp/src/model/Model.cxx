@@ -62,7 +62,7 @@ std::string Model::Where(const char *method) const
    return std::string("CladTorch::") + fData->fClass + "::" + method;
 }
 
-/// To be read, once it is sure that the module behind it still has its parameters.
+/// The data for reading, after a check that the module that the model came from still has its parameters.
 const ModelData &Model::Data() const
 {
    if (fData->fModule)
@@ -80,7 +80,7 @@ void Internal::TellUnlike(const ModelData &model, rust::Slice<const float> featu
 }
 
 namespace {
-/// Says once of a model that it knows nothing yet.
+/// Warns once per model that it is untrained.
 const ModelData &Told(const ModelData &model)
 {
    if (model.fDrawn.exchange(false))
@@ -90,7 +90,7 @@ const ModelData &Told(const ModelData &model)
 }
 } // namespace
 
-/// What later changes do not reach.
+/// A snapshot that later changes do not affect.
 std::shared_ptr<const ModelData> Model::Frozen() const
 {
    if (!Told(Data()).fModule)
@@ -100,7 +100,7 @@ std::shared_ptr<const ModelData> Model::Frozen() const
    return copy;
 }
 
-/// The model is `data` from now on, and so is the module behind it.
+/// From now on the model is `data`, and so is the module that it came from.
 void Model::Replace(std::shared_ptr<ModelData> data)
 {
    if (data->fModule)
@@ -126,7 +126,7 @@ std::vector<float> Model::Logits(const Dataset &data) const
 std::vector<float> Model::Outputs(const Dataset &data, bool raw) const
 {
    auto outputs = Run(Data(), *data.fData, raw);
-   Told(*fData); // rather than beside an error
+   Told(*fData); // before an error, not after it
    TellUnlike(*fData, Core::dataset_features(*data.fData->fCore));
    return outputs;
 }
@@ -184,7 +184,7 @@ FloatView Model::Parameters() const
    return {values.data(), values.size(), 0, fData};
 }
 
-/// Runs `change` on a copy: who shares the model keeps it as it was, and so does this one where it throws.
+/// Runs `change` on a copy: other models that share the data keep it, and so does this one if `change` throws.
 template <class F>
 void Model::Change(const char *method, F change)
 {
@@ -252,7 +252,7 @@ void Model::SetOptions(const FitOptions &options)
           [&](ModelData &model) { Core::model_set_options(*model.fCore, ToSpec(options)); });
 }
 
-/// The parameters of this name, also of what the model was before its first fit.
+/// The parameters of this name, also in the state before its first fit.
 void Model::SetFrozen(const char *method, const std::string &name, bool frozen)
 {
    Guard(Where(method).c_str(), [&] {
@@ -305,7 +305,7 @@ void Model::LoadWeights(const std::string &path)
          const bool hasColumns = Core::model_load_weights(*model.fCore, FilePath(path));
          model.fFromFile = model.fFromFile || hasColumns;
          model.fDrawn = false;
-         model.fTrained = true; // on events that nobody here knows
+         model.fTrained = true; // on unknown events
          model.fStart = nullptr;
       });
    });
@@ -336,7 +336,7 @@ Model Model::LoadOnnx(const std::string &path, const std::string &output)
    return LongCall("CladTorch::Model::LoadOnnx", [&] {
       auto loaded = std::make_shared<ModelData>(Core::model_load_onnx(FilePath(path), output));
       loaded->fFromFile = true;
-      loaded->fTrained = true; // on events that nobody here knows
+      loaded->fTrained = true; // on unknown events
       return Model(loaded, FromCore());
    });
 }

@@ -11,7 +11,7 @@ namespace Internal {
 
 struct ModelData;
 
-/// What Predict() gives for one event. An error is thrown but not printed, for every event could print it.
+/// The result of Predict() for one event. An error is thrown but not printed, because every event could print it.
 /// \param row [size]
 /// \param out [outputs]
 void Score(const ModelData &model, const float *row, std::size_t size, float *out, std::size_t outputs);

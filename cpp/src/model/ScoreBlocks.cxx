@@ -19,17 +19,17 @@ namespace Internal {
 
 namespace {
 
-/// Entries that are predicted together where single ones are asked for, and most tiles where all are. Tiles begin at multiples of
-/// their length, wherever baskets end: a row has the same neighbours in each run.
+/// Entries that are predicted together if single ones are requested, and the largest number of tiles if all are. Tiles
+/// begin at multiples of their length, wherever baskets end: a row has the same neighbours in each run.
 constexpr std::size_t kTile = 64, kMostTiles = 128;
-/// Entries of a block, if its baskets allow, and most numbers that it may have.
+/// Entries of a block, if its baskets allow, and the most values that it may have.
 constexpr std::uint64_t kBlock = 1 << 16, kMostNumbers = 1 << 24;
 
-/// The ends of blocks: where baskets end, or at `most` entries.
+/// The ends of blocks: at ends of baskets, or after `most` entries.
 std::vector<std::uint64_t> BlockEnds(const ReaderPlan &plan, std::uint64_t most)
 {
    std::vector<std::uint64_t> ends;
-   std::uint64_t first = 0, last = 0; // of the block that grows
+   std::uint64_t first = 0, last = 0; // of the growing block
    const auto close = [&] {
       for (; first < last; first = ends.back())
          ends.push_back(std::min(first + most, last));
@@ -41,7 +41,7 @@ std::vector<std::uint64_t> BlockEnds(const ReaderPlan &plan, std::uint64_t most)
             close();
          last = next;
       }
-      close(); // no block reaches into the next file
+      close(); // no block crosses into the next file
    }
    return ends;
 }
@@ -52,7 +52,7 @@ std::size_t FileOf(const ReaderPlan &plan, std::uint64_t entry)
    return static_cast<std::size_t>(behind - plan.fStarts.begin()) - 1;
 }
 
-/// Why the columns of a model, in the data frame, are not those of a tree as they lie; "" if they are.
+/// Why the columns of a model in the data frame are not plain columns of a tree; "" if they are.
 std::string WhyNotOfTree(ROOT::RDF::RNode frame, const std::vector<ColumnTarget> &targets)
 {
    for (auto target : targets) {
@@ -68,7 +68,7 @@ std::string WhyNotOfTree(ROOT::RDF::RNode frame, const std::vector<ColumnTarget>
    return "";
 }
 
-/// Why the events of `frame` cannot be told by their entries; "" if they can.
+/// Why entries do not identify the events of `frame`; "" if they do.
 std::string WhyNotByEntry(const ROOT::RDF::RNode &frame)
 {
    TTree *tree = TreeOf(frame);
@@ -111,7 +111,7 @@ const float *ScoreBlocks::At(std::uint64_t entry)
    return fScores.data() + row * fOutputs;
 }
 
-/// The tree that is loaded must be that of the file which the plan has at `entry`, at the same place.
+/// The loaded tree must be that of the file which the plan has at `entry`, at the same place.
 void ScoreBlocks::CheckTree(std::uint64_t entry) const
 {
    TTree *loaded = LoadedTree(*fTree);
@@ -135,7 +135,7 @@ void ScoreBlocks::Load(std::uint64_t entry)
       const bool follows = fLast == behind && fFirst < fLast;
       const auto kept = follows ? Features(first, behind) : std::vector<float>();
       fRun = follows && fNext == fDone.size() ? fRun : 1;
-      fFirst = fLast = 0; // should the reading fail
+      fFirst = fLast = 0; // in case the reading fails
       if (fEvents)
          Core::dataset_rollback(**fEvents); // the memory stays
       else
@@ -155,14 +155,14 @@ void ScoreBlocks::Load(std::uint64_t entry)
    }, "the reading");
 }
 
-/// Of entries of the present block.
+/// For entries of the present block.
 std::vector<float> ScoreBlocks::Features(std::uint64_t first, std::uint64_t last) const
 {
    const auto *features = Core::dataset_open_features(**fEvents).data();
    return {features + (first - fFirst) * fInputs, features + (last - fFirst) * fInputs};
 }
 
-/// Tiles asked for one after the other are predicted ahead, more and more at once.
+/// Tiles requested one after the other are predicted ahead, more and more at once.
 void ScoreBlocks::Predict(std::size_t tile)
 {
    LongCall(fWhere, [&] {

@@ -19,19 +19,19 @@ class TTree;
 namespace CladTorch {
 namespace Internal {
 
-/// Reads blocks of the columns by the fast reader, predicts them in batches as they are asked for, and serves the
-/// predictions by the number of the entry. For one thread.
+/// Reads blocks of the columns with the fast reader, predicts them in batches on request, and returns the predictions
+/// by entry number. For one thread.
 ///
-/// Which entry the event loop is at, its tree says: each prediction is given out only where the tree has loaded the entry that
-/// the loop counts, and each block only where that lies in the file that was planned. A file that changes is refused by the reader.
+/// The tree tells which entry the event loop is at: a prediction is returned only if the tree has loaded the entry that
+/// the loop counts, and a block only if its file is the planned one. The reader refuses a file that changes.
 class ScoreBlocks {
 public:
-   /// \param tree That the event loop reads; outlives it.
-   /// \param columns Of the model, all of which `plan` reads.
+   /// \param tree Read by the event loop; outlives this object.
+   /// \param columns Columns of the model, all of which `plan` reads.
    ScoreBlocks(std::shared_ptr<const ModelData> model, std::string where, TTree *tree, rust::Vec<Core::ColumnSpec> columns,
                ReaderPlan plan);
 
-   /// The prediction [outputs] of `entry`, where the event loop is. Throws where the tree is at another one.
+   /// The prediction [outputs] of `entry`, the event loop's present one. Throws if the tree is at another one.
    const float *At(std::uint64_t entry);
 
 private:
@@ -45,19 +45,19 @@ private:
    TTree *fTree;
    rust::Vec<Core::ColumnSpec> fColumns;
    ReaderPlan fPlan;
-   std::vector<std::uint64_t> fEnds; ///< entry behind each block
+   std::vector<std::uint64_t> fEnds; ///< entry after each block
    std::size_t fInputs, fOutputs;
 
-   std::optional<rust::Box<Core::Dataset>> fEvents; ///< of the present block, whose entries these are:
+   std::optional<rust::Box<Core::Dataset>> fEvents; ///< of the present block, which has these entries:
    std::uint64_t fFirst = 0, fLast = 0;
    std::vector<float> fScores; ///< [entries, outputs]
    std::vector<char> fDone;    ///< whether a tile is predicted
-   std::uint64_t fPrevious = 0; ///< entry that was asked for last
-   std::size_t fNext = 0;      ///< tile that follows those that were predicted last
+   std::uint64_t fPrevious = 0; ///< entry requested last
+   std::size_t fNext = 0;      ///< tile after those predicted last
    std::size_t fRun = 1;       ///< tiles to predict at once
 };
 
-/// The predictions of `frame`, or nothing and the reason why they are not had so.
+/// The predictions of `frame`, or nothing and the reason why this class cannot make them.
 std::shared_ptr<ScoreBlocks> MakeScoreBlocks(const ROOT::RDF::RNode &frame, std::shared_ptr<const ModelData> model,
                                              const std::string &where, std::string &reason);
 

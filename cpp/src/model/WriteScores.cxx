@@ -22,10 +22,10 @@ using namespace Internal;
 
 namespace {
 
-/// Entries that are read, predicted and written together.
+/// Entries read, predicted and written together.
 constexpr std::uint64_t kBlock = 1 << 16;
 
-/// The columns that the model reads. Those of a file may be code, which runs only if who runs it says so.
+/// The columns that the model reads. Those of a file may be code, which runs only if the user allows it.
 rust::Vec<Core::ColumnSpec> TrustedColumns(const ModelData &model)
 {
    auto columns = Core::model_columns(*model.fCore);
@@ -39,7 +39,8 @@ rust::Vec<Core::ColumnSpec> TrustedColumns(const ModelData &model)
    return columns;
 }
 
-/// The end of the block from `first` on: the last end of a cluster that it may reach, so that no basket is read twice.
+/// The end of the block that begins at `first`: the last end of a cluster within reach, so that no basket is read
+/// twice.
 std::uint64_t BlockEnd(std::uint64_t first, const std::vector<std::uint64_t> &clusterEnds)
 {
    const auto behind = std::upper_bound(clusterEnds.begin(), clusterEnds.end(), first + kBlock);

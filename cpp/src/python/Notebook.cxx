@@ -30,7 +30,7 @@ void ShowCanvas(const std::string &name)
 } // namespace Internal
 } // namespace CladTorch
 
-/// Python has found out that this is a notebook.
+/// Called when Python has found that this is a notebook.
 extern "C" void CladTorchSetNotebook(CladTorch::Internal::ShowLine_t line, CladTorch::Internal::ShowCanvas_t canvas)
 {
    CladTorch::Internal::gShowLine = line;

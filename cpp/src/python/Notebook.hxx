@@ -9,12 +9,12 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Whether this process runs the cells of a notebook and has met the plugin's classes in Python.
+/// Whether this process runs the cells of a notebook and Python has loaded the plugin's classes.
 bool InNotebook();
 
 /// Shows a line below the cell.
-/// \param owner Who shows it.
-/// \param again Whether it replaces the last line of the same owner.
+/// \param owner Identifies the source of the line.
+/// \param again Whether it replaces the previous line of the same owner.
 void ShowLine(const void *owner, const std::string &line, bool again);
 
 /// Shows a canvas below the cell; it replaces the picture of the same canvas.

@@ -35,7 +35,7 @@ struct PythonCalls {
    {
       return fNewDict && fBuiltins && fSetItem && fGetItem && fCompile && fEvaluate && fCall && fRelease && fPrintError;
    }
-   /// Drops a result; where there is none, prints why.
+   /// Drops a result; if there is none, prints the error.
    bool Done(_object *result) const
    {
       result ? fRelease(result) : fPrintError();
@@ -70,15 +70,15 @@ bool HasLock()
    return check && check();
 }
 
-/// Waiting for the lock here could last for ever: ROOT may print with locks of its own held, for which the thread that has
-/// Python's lock waits.
+/// Waiting for the lock here could last for ever: ROOT may print while it holds its own locks, for which the thread
+/// with Python's lock waits.
 void Print(int level, Bool_t abort, const char *location, const char *message)
 {
    (HasLock() ? gBefore : ::DefaultErrorHandler)(level, abort, location, message);
 }
 
-/// Lets other threads of Python use ROOT, and ROOT print what it has to say in a call without Python's lock: PyROOT's
-/// handler of ROOT's messages makes Python warnings of them, which needs the lock.
+/// Lets other threads of Python use ROOT, and lets ROOT print during a call without Python's lock: PyROOT's handler
+/// turns ROOT's messages into Python warnings, which needs the lock.
 void PrepareForThreads()
 {
    static const bool once = [] {
@@ -90,8 +90,8 @@ void PrepareForThreads()
    static_cast<void>(once);
 }
 
-/// Whether Python was started as JupyROOT's kernel for C++ (`-m ROOT._jupyroot.kernel.rootkernel`), which drops the exceptions of
-/// its cells without a word.
+/// Whether Python was started as JupyROOT's kernel for C++ (`-m ROOT._jupyroot.kernel.rootkernel`), which silently
+/// drops the exceptions of its cells.
 bool IsCppKernel()
 {
    const auto arguments = PythonFunction<void (*)(int *, wchar_t ***)>("Py_GetArgcArgv");

@@ -22,21 +22,21 @@ struct PythonSource {
    const char *fText;
 };
 
-/// All of them, in the order in which they are run; the last has no name.
+/// All of them, in the order in which they run; the last has no name.
 extern const PythonSource kPythonSources[];
 
-/// Python's function `name`, or null where there is no Python.
+/// Python's function `name`, or null without Python.
 template <class F>
 F PythonFunction(const char *name)
 {
    return reinterpret_cast<F>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// Whether the process runs Python that shows the message of an exception itself.
+/// Whether the process runs a Python that itself shows the message of an exception.
 bool InPython();
 
-/// Gives the class `name` what classes.py has for it. PyROOT calls with the interpreter's lock held; an error is
-/// printed, and the class stays as it was.
+/// Gives the class `name` its additions from classes.py. PyROOT calls it with the interpreter's lock held; an error is
+/// printed, and the class is unchanged.
 void Pythonize(_object *pyclass, const std::string &name);
 
 } // namespace Internal

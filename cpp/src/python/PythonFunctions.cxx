@@ -38,7 +38,7 @@ extern "C" void CladTorchSetCallback(CladTorch::FitOptions *options, PythonFunct
       options->fCallback = [function](const CladTorch::Epoch &epoch) { return Call(function, &epoch) != 0; };
 }
 
-/// Makes `metric` one of that name. Returns whether that was possible; else the reason has been printed.
+/// Makes `metric` one of that name. Returns whether that was possible; otherwise the reason has been printed.
 extern "C" bool CladTorchSetMetric(CladTorch::Metric *metric, const char *name, PythonFunction_t function)
 {
    try {

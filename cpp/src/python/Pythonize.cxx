@@ -32,7 +32,7 @@ using namespace Internal;
 
 namespace {
 
-/// Runs when Python drops a capsule: one that was taken has another name.
+/// Runs when Python drops a capsule: a capsule that was taken has another name.
 template <class Managed>
 void DropCapsule(_object *capsule, const char *name)
 {

@@ -1,7 +1,7 @@
 """Chooses a method's overload from the arguments, before C++ is called.
 
-PyROOT tries one overload after the other, also after an exception: work which failed late is done twice, and the error
-comes once for each overload. It cannot read the default of an argument that keywords leave out.
+PyROOT tries one overload after the other, even after an exception: work that failed late is done twice, and the error
+appears once for each overload. It cannot read the default of an argument that keywords leave out.
 """
 
 import collections
@@ -12,7 +12,7 @@ Parameter = collections.namedtuple("Parameter", "kind name default")
 
 
 def split(text):
-    """The parts of `text` between commas that are in no brackets."""
+    """The parts of `text` between commas outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "<({") - (letter in ">)}")
@@ -24,7 +24,7 @@ def split(text):
 
 
 def parameters(signature):
-    """Of a line of PyROOT's documentation, `History CladTorch::Mlp::Fit(const CladTorch::Dataset& data, ...)`."""
+    """Parses a line of PyROOT's documentation, `History CladTorch::Mlp::Fit(const CladTorch::Dataset& data, ...)`."""
     inside = re.search(r"\((.*)\)", signature.replace("operator()", "operator")).group(1)
     found = []
     for at, text in enumerate(split(inside)):
@@ -36,16 +36,16 @@ def parameters(signature):
 
 
 def signatures(method):
-    """The overloads of `method` for users: not those that move or take a part of CladTorch's inside, nor what PyROOT
-    makes of an aggregate.
+    """The overloads of `method` for users: not those that move or take CladTorch's internal types, nor PyROOT's
+    constructor of an aggregate.
     """
     hidden = ("&&", "CladTorch::Internal::", "__cppyy_internal")
-    lines = (method.__doc__ or "").partition("\n\n")[0].splitlines()  # below them is the comment of the header
+    lines = (method.__doc__ or "").partition("\n\n")[0].splitlines()  # the comment of the header follows
     return [line for line in lines if "(" in line and not any(h in line for h in hidden)]
 
 
 class Defaults(dict):
-    """Names of C++ as a default of an argument uses them."""
+    """Names of C++ as they occur in defaults of arguments."""
 
     def __missing__(self, name):
         import ROOT
@@ -54,7 +54,7 @@ class Defaults(dict):
 
 
 def default_of(parameter):
-    """The default value of a parameter, which C++ has as text."""
+    """The default value of a parameter, which C++ states as text."""
     text = "[]" if parameter.default == "{}" else parameter.default.replace("::", ".")
     return eval(text, {}, Defaults())
 
@@ -99,7 +99,7 @@ def bind(wanted, args, kwargs):
 
 
 def missing(wanted, given):
-    """How many of the arguments an overload takes that lacks others."""
+    """Number of arguments that an overload takes before the first missing one."""
     fits = [each.name in given and not misfit(each.kind, given[each.name]) for each in wanted]
     return fits.index(False)
 
@@ -109,7 +109,7 @@ def is_copy(where, wanted):
 
 
 def choose(where, method, args, kwargs):
-    """The overload that takes the arguments, and those in its order; TypeError in one sentence where none does."""
+    """The overload that takes the arguments, and those in its order; a TypeError of one sentence if none does."""
     faults = []
     for signature in signatures(method):
         wanted = parameters(signature)
@@ -117,7 +117,7 @@ def choose(where, method, args, kwargs):
             bound = bind(wanted, args, kwargs)
         except Mismatch as fault:
             if is_copy(where, wanted):
-                continue  # nobody means it who gave something else
+                continue  # other arguments are not meant for it
             faults.append(fault)
             continue
         return without_lock(where, method.__overload__(", ".join(each.kind for each in wanted))), bound
@@ -127,7 +127,8 @@ def choose(where, method, args, kwargs):
 
 
 def run(overload, *args):
-    """Calls C++. PyROOT puts signatures before the message of an error; what is raised has the message alone."""
+    """Calls C++. PyROOT puts signatures before the message of an error; the exception raised here has only the message.
+    """
     try:
         return plain_text_of(overload(*args))
     except Exception as error:
@@ -173,7 +174,7 @@ def check_arguments(cls, name):
             setattr(cls, method, checked(where, overloads))
 
 
-# Of each namespace.
+# For each namespace.
 FUNCTIONS = {
     "CladTorch": ("Auc", "Rank", "Ranks", "ToFrame", "ToMatrix", "WriteFriend"),
     "CladTorch::Signal": (
@@ -187,7 +188,7 @@ FUNCTIONS = {
 
 
 def check_functions():
-    """PyROOT calls nobody when it meets a function: to be called once, with the first class."""
+    """PyROOT has no hook for functions: called once, with the first class."""
     import ROOT
 
     for space, names in FUNCTIONS.items():

@@ -1,9 +1,9 @@
 """A view is an array for NumPy and a tensor for DLPack, without a copy; the taker keeps the memory alive.
 
-A taker of DLPack before 1.0 cannot be told that the numbers are read only, so it gets a copy.
+A taker of DLPack before 1.0 cannot be told that the values are read only, so it gets a copy.
 
-Views and Jagged are also sequences. PyROOT would make them of begin(), end() and the operators, of which none knows where
-the numbers end.
+Views and Jagged are also sequences. PyROOT would build them from begin(), end() and the operators, none of which knows
+where the values end.
 """
 
 import operator
@@ -20,7 +20,7 @@ def array_interfaces(cls, name):
 
     def interface(self):
         shape = (self.Rows(), self.Columns()) if self.Rank() == 2 else (self.Rows(),)
-        # NumPy 2.2, the last one for Python 3.10, takes no null pointer, not even for no numbers.
+        # NumPy 2.2, the last version for Python 3.10, rejects a null pointer even for an empty array.
         address = int(self.Address()) or id(self)
         return {"version": 3, "typestr": type_string, "shape": shape, "data": (address, True)}
 
@@ -53,13 +53,14 @@ MAKERS = {}  # PyROOT's own constructors of the classes of views
 
 
 def borrowed(array):
-    """A view, without a copy, of a float32 array of NumPy's that outlives it: for a call of C++ that keeps nothing."""
+    """A view, without a copy, of a float32 NumPy array that outlives it: for a call of C++ that does not keep the view.
+    """
     import ROOT
 
     cls = ROOT.CladTorch.FloatView
     if not array.size:
         return cls()
-    while cls not in MAKERS:  # PyROOT hands a class to other threads before it has met it here
+    while cls not in MAKERS:  # PyROOT exposes a class to other threads before it calls the hook here
         time.sleep(0.001)
     view = cls.__new__(cls)
     MAKERS[cls](view, array, len(array), array.shape[1] if array.ndim == 2 else 0, ROOT.std.shared_ptr["const void"]())
@@ -73,7 +74,7 @@ def as_array(view):
 
 
 def complex_array(self, dtype=None, copy=None):
-    """__array__ of a std::vector of complex numbers: PyROOT shows NumPy those of real ones only."""
+    """__array__ of a std::vector of complex numbers: PyROOT gives NumPy access only to real ones."""
     import ctypes
 
     import numpy
@@ -87,7 +88,7 @@ def complex_array(self, dtype=None, copy=None):
 
 
 def reads_complex():
-    """PyROOT calls it when it meets the class: to be called once."""
+    """Called by PyROOT when it meets the class; must be called once."""
     import ROOT
 
     @ROOT.pythonization("vector<complex<double> >", ns="std")
@@ -96,12 +97,12 @@ def reads_complex():
 
 
 def plain_number(value):
-    """A number of NumPy's as Python's; rows as they are."""
+    """A NumPy scalar as a Python number; rows unchanged."""
     return value if value.shape else value.item()
 
 
 def checked_index(key, sizes):
-    """`key`, for NumPy, which has no words for an integer beyond 64 bits."""
+    """`key`, checked for NumPy, whose error for an integer beyond 64 bits is unclear."""
     for what, at, size in zip(("row", "column"), key if isinstance(key, tuple) else (key,), sizes):
         if is_integer(at) and not -size <= at < size:
             raise IndexError(f"{what} {at} of a view with {size}")
@@ -120,7 +121,7 @@ def checked_call(call):
 
 
 def made_of_arrays(cls, name):
-    """View(array): the numbers of an array of one or two dimensions, or of a list."""
+    """View(array): the values of an array of one or two dimensions, or of a list."""
     make = cls.__init__
     number = number_of(name)
 
@@ -143,12 +144,12 @@ def made_of_arrays(cls, name):
 
 
 def takes_numbers(cls, name):
-    """The call operator of a class whose one argument is the numbers of one event."""
+    """The call operator of a class whose only argument is the values of one event."""
     call = cls.__call__
     kind = KINDS["vector<float>"]
 
     class Checked:
-        # By it ROOT's data frames know a function of C++.
+        # ROOT's data frames recognise a C++ function by it.
         __class__ = property(lambda self: type(call))
 
         def __init__(self, owner):
@@ -167,7 +168,9 @@ def takes_numbers(cls, name):
 
 
 def gives_rows(cls, method):
-    """Predictions as an array of NumPy's: [events] of one output, [events, outputs] of several; a gradient has the features behind."""
+    """Predictions as a NumPy array: [events] for one output, [events, outputs] for several; a gradient has the features
+    last.
+    """
     wrapped = getattr(cls, method)
 
     def shaped(self, *args, **kwargs):
@@ -184,13 +187,13 @@ def gives_rows(cls, method):
 
 
 def takes_rows(cls, method, rows, count):
-    """`method`, whose arguments `rows` may be arrays [N, C], which then say its argument `count`."""
+    """`method`, whose arguments `rows` may be arrays [N, C], from which its argument `count` is then taken."""
     wrapped = getattr(cls, method)
     names = [each.name for each in parameters(signatures(wrapped)[0])]
 
     def of_rows(*args, **kwargs):
         if len(args) > len(names) or any(name in kwargs for name in names[: len(args)]):
-            return wrapped(*args, **kwargs)  # which says what is wrong
+            return wrapped(*args, **kwargs)  # reports the fault
         given = {**dict(zip(names, args)), **kwargs}
         for name in rows:
             array = array_of(given.get(name), ranks=(2,))
@@ -210,7 +213,8 @@ NUMPY_NUMBERS = {"float32": "float", "float64": "double", "int64": "std::int64_t
 
 
 def name_types():
-    """Jagged and View before they have a type. To be called once: there is no class yet that PyROOT would meet."""
+    """Jagged and View before they have a type. Called once: there is no class yet for which PyROOT would call a hook.
+    """
     import ROOT
 
     class OfNumbers(type(ROOT.CladTorch.Jagged)):
@@ -236,7 +240,7 @@ def name_types():
 
 
 def is_sequence(cls):
-    """Jagged: the lists of its events as arrays, without a copy; some of its events as another Jagged."""
+    """Jagged: the lists of its events as arrays, without a copy; a selection of its events as another Jagged."""
 
     def at(self, key):
         values, offsets = as_array(self.Values()), as_array(self.Offsets())

@@ -1,5 +1,5 @@
-"""Calls that may take long: they release Python's lock, so that its other threads go on, and Ctrl-C raises what Python's
-own handler of SIGINT raises, usually KeyboardInterrupt.
+"""Calls that may take long: they release Python's lock, so that its other threads continue, and Ctrl-C raises the
+exception of Python's own handler of SIGINT, usually KeyboardInterrupt.
 """
 
 import signal
@@ -50,9 +50,9 @@ def without_lock(where, overload):
 
 
 def raising(method):
-    """Ctrl-C as Python has it, and as the cause of an error what a function of Python's raised inside.
+    """Python's exception for Ctrl-C; for an error, the exception that a Python function raised inside as its cause.
 
-    Python's handler of signals runs in its main thread only. Where it raises nothing, the call still has ended early.
+    Python's signal handlers run only in its main thread. If a handler raises nothing, the call has still ended early.
     """
 
     def call(*args, **kwargs):
@@ -76,7 +76,7 @@ def raising(method):
 
 
 def raises_keyboard_interrupt(cls, name):
-    """To be called after all else that wraps the methods."""
+    """Must be called after everything else that wraps the methods."""
     for method in LONG.get(plain(name), ()):
         wrapped = raising(getattr(cls, method))
         setattr(cls, method, staticmethod(wrapped) if isinstance(cls.__dict__[method], staticmethod) else wrapped)

@@ -1,14 +1,14 @@
-"""What each class gets. C++ calls pythonize() when PyROOT meets a class."""
+"""The additions to each class. C++ calls pythonize() when PyROOT meets a class."""
 
 
-# Whose constructors take the fields by name.
+# Classes whose constructors take the fields by name.
 BY_FIELDS = ("Binary", "Candidate", "CompileOptions", "FitOptions", "Injection", "MlpOptions", "Response")
 
 
 def pythonize(cls, name):
     kind = plain(name)
     reads_texts(cls, name)
-    if kind not in ("Files", "Label", "Metric", "View"):  # which check their own; views are made and read at every batch
+    if kind not in ("Files", "Label", "Metric", "View"):  # these check theirs; views are made and read at every batch
         check_arguments(cls, name)
     if kind in BY_FIELDS:
         check_fields(cls, name)

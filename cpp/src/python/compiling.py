@@ -2,11 +2,11 @@
 
 import re
 
-FACTORIES = {}  # of the functions that were compiled, by their names
+FACTORIES = {}  # functions that were compiled, by name
 
 
 def cpp_name(function):
-    """Of a C++ function, with its namespaces; None of anything else."""
+    """The name of a C++ function, with its namespaces; None for anything else."""
     signature = (getattr(function, "__doc__", None) or "") if hasattr(function, "func_overloads_names") else ""
     name = re.search(r"([\w:]+)\(", signature)
     return name and name[1]

@@ -3,12 +3,12 @@
 import os
 import tempfile
 
-# Copies share what does not change until one of them changes: a copy is a deep copy.
+# Copies share constant data until one of them changes: a copy is a deep copy.
 COPIED = {
     *("Binary", "CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "RandomSearch", "Scaler"),
     *("CoherentSearch", "MatchedFilter", "NetworkFilter", "Source", "View", "Whitener"),
 }
-# Plain numbers, as a call has found them.
+# Plain numbers, as a call has determined them.
 RECORDS = ("Bounds", "Candidate", "Epoch", "Injection", "Reach", "Response", "Sensitivity", "Strain", "Trial", "Trigger")
 COPIED.update(RECORDS)
 SHARED = {
@@ -64,7 +64,7 @@ def reached_as(function, cls, name):
 
 
 def metric_name(metric):
-    """The enumerator of one of our metrics."""
+    """The enumerator of a built-in metric."""
     import ROOT
 
     if not metric.IsBuiltIn():
@@ -73,7 +73,7 @@ def metric_name(metric):
     return next(each for each in names if ROOT.CladTorch.Metric(getattr(ROOT.CladTorch, each)).Name() == metric.Name())
 
 
-# What the constructor makes an equal object of.
+# Constructor arguments that make an equal object.
 PARTS = {
     "Files": lambda files: (files.Names(),),
     "Jagged": lambda jagged: (as_array(jagged.Values()).copy(), as_array(jagged.Offsets()).copy()),
@@ -104,7 +104,7 @@ def pickles_by_fields(cls, name):
         return made
 
     def plain_value(value):
-        """As Python's own, which pickle knows."""
+        """As Python's own type, which pickle supports."""
         if is_text(value):
             return str(value)
         kind = getattr(type(value), "__cpp_name__", "")
@@ -126,7 +126,7 @@ def pickles_by_fields(cls, name):
 
 
 def pickles_by_file(cls, name):
-    """By the model file, which is read without running what is in it."""
+    """Pickles by the model file; reading it does not run any of its contents."""
 
     def _from_file(content):
         with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +146,7 @@ def pickles_by_file(cls, name):
                 raise TypeError(f"a {name} is pickled by its model file: {error}") from None
             with open(path, "rb") as file:
                 content = file.read()
-        _from_file(content)  # or throws why it could not be read again
+        _from_file(content)  # raises if it could not be read again
         return _from_file, (content,)
 
     reached_as(_from_file, cls, name)

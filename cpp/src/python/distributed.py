@@ -1,5 +1,6 @@
-"""Data frames whose events other processes read (ROOT.RDF.Distributed, with Dask or Spark): the workers compute the columns that a
-dataset needs, and this process gets them as arrays; or they write the columns that a stream needs, and this process reads the files.
+"""Data frames whose events other processes read (ROOT.RDF.Distributed, with Dask or Spark): the workers compute the
+columns that a dataset needs, and this process gets them as arrays; or they write the columns that a stream needs, and
+this process reads the files.
 """
 
 FOLDERS = []  # of files for streams, until the session ends
@@ -10,7 +11,9 @@ def is_distributed(value):
 
 
 def check_for_workers(text, known):
-    """Refuses what CladTorch itself translates or checks in an expression, which workers would compute otherwise."""
+    """Refuses parts of an expression that CladTorch itself translates or checks, because workers would compute them
+    differently.
+    """
     if text not in known and any(sign in text for sign in "^$["):
         raise TypeError(
             f"'{text}' is computed by the workers as plain C++, without '^', 'Length$' and the like and '[i]', whose bounds nobody would check: "
@@ -19,15 +22,15 @@ def check_for_workers(text, known):
 
 
 class Columns:
-    """Columns of a frame, by the texts that name them: ROOT gathers numbers, but no lists."""
+    """Columns of a frame, by the expressions that name them: ROOT gathers numbers, but no lists."""
 
     def __init__(self, frame):
         self.frame = frame
         self.known = {str(name) for name in frame.GetColumnNames()}
-        self.names = {}  # by what they stand for
+        self.names = {}  # by their expressions
 
     def add(self, text):
-        """A number of each event."""
+        """A column of one number per event."""
         check_for_workers(text, self.known)
         self.name(text)
 
@@ -39,7 +42,7 @@ class Columns:
 
     @staticmethod
     def elements(text, length):
-        """Of a list: its elements, and its length behind them."""
+        """The columns of a list: its elements, and its length after them."""
         element = "({0}).size() > {1} ? ({0})[{1}] : 0"
         return [*(element.format(text, at) for at in range(length)), f"({text}).size()"]
 
@@ -68,12 +71,14 @@ def named_labels(label):
 
 
 def masks_among(names):
-    """Those that are no columns, but say which elements of a list an event has."""
+    """The masks among the names: not columns, but which elements of a list an event has."""
     return {name for name in names if name[:5] == "mask(" and name[5:-1] in names}
 
 
 def written(stream, frame, label, cut):
-    """Files with the columns of the stream `stream`, its labels and weights: the workers write them where this process runs."""
+    """Files with the columns of the stream `stream`, its labels and weights: the workers write them into the current
+    folder of this process.
+    """
     import os
     import tempfile
 
@@ -86,7 +91,7 @@ def written(stream, frame, label, cut):
     for name in needed:
         if name not in known:
             raise TypeError(f"the frame has no column '{name}', and a stream reads what the workers write: let the frame Define it")
-    temporary = tempfile.TemporaryDirectory(prefix="cladtorch_stream_", dir=os.getcwd())  # removed where this throws
+    temporary = tempfile.TemporaryDirectory(prefix="cladtorch_stream_", dir=os.getcwd())  # removed if this raises
     folder = temporary.name
     (frame.Filter(cut) if cut else frame).Snapshot("events", os.path.join(folder, "part.root"), needed)
     parts = sorted(os.listdir(folder), key=lambda name: (len(name), name))  # part_2.root before part_10.root
@@ -105,7 +110,7 @@ def written(stream, frame, label, cut):
 
 
 def gathered(data, frame, label, cut, weight):
-    """The columns of the dataset `data`, its labels and weights: arrays by the texts that name them."""
+    """The columns of the dataset `data`, its labels and weights: arrays by their expressions."""
     labels = named_labels(label)
     lengths = dict(zip(map(str, data.Columns()), data.Lengths()))
     masks = masks_among(lengths)

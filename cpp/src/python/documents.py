@@ -1,4 +1,4 @@
-"""What help() says: the comments of the headers, which are installed with the plugin, below the signatures."""
+"""The text of help(): the comments of the headers, which are installed with the plugin, below the signatures."""
 
 import os
 import re
@@ -15,7 +15,7 @@ def header_of(name):
 
 
 def text_of(header):
-    """"" where the interpreter finds no such header."""
+    """"" if the interpreter finds no such header."""
     import ROOT
 
     for quoted, bare_path in re.findall(r'-I *(?:"([^"]+)"|(\S+))', str(ROOT.gInterpreter.GetIncludePath())):
@@ -27,7 +27,7 @@ def text_of(header):
 
 
 def plain_text(lines):
-    """A comment of Doxygen's without its marks."""
+    """A Doxygen comment without its markup."""
     text = "\n".join(lines)
     text = re.sub(r"^\\param (\[\w+\] )?(\w+(?:, \w+)*) ", r"\2: ", text, flags=re.M)
     text = re.sub(r"^\\return ", "returns ", text, flags=re.M)
@@ -92,7 +92,7 @@ def with_meaning(function, texts):
 
 
 def document(cls, name):
-    """Gives the class and its methods the comments of their header."""
+    """Gives the class and its methods their header's comments."""
     kind = plain(name)
     texts = documents_of(header_of(name))
     listed = []

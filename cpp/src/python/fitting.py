@@ -6,7 +6,7 @@ ROWS = [Parameter("", "x", None), Parameter("", "y", None), *(Parameter("", name
 
 
 def columns_of(model, table, others):
-    """An empty dataset for the features of `table`: of the columns of `model`, or, where it has none yet, of all but the
+    """An empty dataset for the features of `table`: with the columns of `model` or, if it has none yet, all but the
     `others`.
     """
     import ROOT
@@ -28,12 +28,12 @@ def columns_of(model, table, others):
 
 
 def length_of(values):
-    """Numbers of an event in a column of lists; 0 of a column of numbers."""
+    """Length of the lists in a column; 0 for a column of numbers."""
     import numpy
 
     try:
         shape = numpy.shape(values)
-    except ValueError:  # lists of several lengths: refused by their name when they are read
+    except ValueError:  # lists of several lengths: refused by name when they are read
         return 0
     return math.prod(shape[1:]) if len(shape) > 1 else 0
 
@@ -56,7 +56,7 @@ def filled(data, where, x, y, weight):
 
 
 def judges_of(data, name, validation, y, weight):
-    """The validation events as a dataset like `data`; labels and weights that are columns are those of the same names."""
+    """The validation events as a dataset like `data`; labels and weights that are columns have the same names."""
     if is_a(validation, "CladTorch::Dataset"):
         return validation
     shared = (y if names_in(y) else None, weight if is_text(weight) else None)

@@ -1,4 +1,4 @@
-"""Functions of Python as callbacks of fits and as metrics."""
+"""Python functions as callbacks of fits and as metrics."""
 
 import collections
 import ctypes
@@ -10,18 +10,19 @@ FUNCTION = ctypes.CFUNCTYPE(
 )
 # C++ may call them as long as the process runs.
 CALLED = []
-# The last exceptions that left them, with the beginning of the text that C++ has of each, which shows what cannot be printed in
-# another way. Several threads may fit.
+# The last exceptions that left them, each with the beginning of the text that C++ has of it, in which unprintable
+# characters are escaped. Several threads may fit.
 RAISED = collections.deque(maxlen=8)
 
 
 def of_cpp(name, result, *arguments):
-    """A function of the plugin, which is loaded."""
+    """A function of the plugin, which is already loaded."""
     return ctypes.CFUNCTYPE(result, *arguments)((name, ctypes.CDLL("libcladtorch.so")))
 
 
 def as_function(function, kind, convert):
-    """`function`, which takes an object of the class `kind`, for C++. It gets a copy, as it may keep it."""
+    """Makes `function`, which takes an object of the class `kind`, callable for C++. It gets a copy, which it may keep.
+    """
 
     def called(argument, result, message, size):
         import ROOT
@@ -29,7 +30,7 @@ def as_function(function, kind, convert):
         try:
             result[0] = convert(function(kind(ROOT.bind_object(argument, kind))))
             return 0
-        except BaseException as error:  # nothing may pass through C++
+        except BaseException as error:  # no exception may pass through C++
             text = f"{type(error).__name__}: {error}".encode(errors="replace")[: size - 1]
             RAISED.append(("".join(itertools.takewhile(str.isprintable, text.decode(errors="ignore"))), error))
             ctypes.memmove(message, text + b"\0", len(text) + 1)
@@ -40,7 +41,7 @@ def as_function(function, kind, convert):
 
 
 def cause_of(error):
-    """The exception of a function of Python's that C++ tells of in `error`, or None."""
+    """The exception of a Python function that C++ reports in `error`, or None."""
     for raised in reversed(RAISED):
         if raised[0] in str(error):
             RAISED.remove(raised)
@@ -65,7 +66,7 @@ def takes_functions(cls, name):
         given = dict(zip(("name", "function"), args)) | kwargs
         is_one = len(args) == 1 and (is_enumerator(args[0]) or is_integer(args[0]) or is_a(args[0], name))
         if is_one and "function" not in given:
-            return make(self, *args, **kwargs)  # PyROOT has a keyword of its own where it converts a value
+            return make(self, *args, **kwargs)  # PyROOT passes its own keyword when it converts a value
         if not is_text(given.get("name")) or not callable(given.get("function")) or len(given) != 2:
             raise TypeError(
                 f"{name}(name, function) takes a string and a function of an Evaluation that returns a number; "

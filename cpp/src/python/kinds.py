@@ -1,7 +1,7 @@
-"""What a parameter of C++ takes from Python: in words, the test for it, and what PyROOT gets.
+"""The values that a C++ parameter accepts from Python: their description, the test for them, and the value for PyROOT.
 
-PyROOT takes the bytes of an array for numbers of the type that C++ wants, whatever they are: the integer 1 for the double
-5e-324. It takes any enumeration for an integer, and a set for a list.
+PyROOT takes the bytes of an array for numbers of the type that C++ expects, whatever they are: the integer 1 for the
+double 5e-324. It accepts any enumeration for an integer, and a set for a list.
 """
 
 import collections
@@ -10,19 +10,20 @@ import numbers
 import os
 import re
 
-# `words` describe what fits; `fits` is the test; `convert` makes what PyROOT gets; `ends` are the least and most integer.
+# `words` describes valid values; `fits` is the test; `convert` makes PyROOT's value; `ends` are the least and most
+# integer.
 Kind = collections.namedtuple("Kind", "words fits convert ends", defaults=(lambda value: value, None))
 
-# Of the numbers of a view, by all names of their types.
+# Types of a view's elements, by all names of these types.
 DTYPES = {"float": "<f4", "double": "<f8", **dict.fromkeys(("long", "int64_t", "long long", "Long64_t"), "<i8")}
 
 
-# The names under which PyROOT has one class for each.
+# The names by which PyROOT has one class for each type.
 VIEWS = {"long": "std::int64_t", "int64_t": "std::int64_t", "long long": "Long64_t"}
 
 
 class Unfit(Exception):
-    """What fits by its type and still cannot be converted."""
+    """The value has a valid type but cannot be converted."""
 
 
 def bare(kind):
@@ -34,7 +35,7 @@ def plain(name):
 
 
 def named(value):
-    """`value` as a message shows it."""
+    """`value` as messages show it."""
     name = getattr(type(value), "__cpp_name__", None)
     if is_enumerator(value):
         return f"an enumerator of {name}"
@@ -74,7 +75,7 @@ def as_text(value):
 
 
 def is_truth(value):
-    """NumPy has truth values of its own."""
+    """NumPy has its own truth values."""
     own = getattr(getattr(value, "dtype", None), "kind", "") == "b" and value.shape == ()
     return own or isinstance(value, bool) or (is_integer(value) and value in (0, 1))
 
@@ -88,22 +89,22 @@ def is_real(value):
 
 
 def array_of(value, ranks=(1,), letters="iuf"):
-    """`value` as an array of NumPy's of one of these ranks and kinds of numbers, or None."""
+    """`value` as a NumPy array with one of these ranks and kinds of numbers, or None."""
     if is_text(value) or isinstance(value, (bytes, dict, collections.abc.Set)) or not hasattr(value, "__len__"):
         return None
     try:
         import numpy
 
         if numpy.ma.is_masked(value):
-            return None  # an array would forget the mask
+            return None  # an array would drop the mask
         array = numpy.asarray(value)
-    except Exception:  # there is no NumPy, or whatever the array interface of another library raises
+    except Exception:  # NumPy is missing, or the array interface of another library raises
         return None
     return array if array.ndim in ranks and (array.dtype.kind in letters or array.size == 0) else None
 
 
 def exact(array, dtype):
-    """`array` as numbers of type `dtype`: fractions are rounded, but an integer stays what it is."""
+    """`array` as numbers of type `dtype`: fractions are rounded, but an integer stays exact."""
     import numpy
 
     if array.dtype == dtype:
@@ -244,7 +245,7 @@ KINDS = {
         "a number, the name of a column or a list of names", lambda value: is_a(value, "CladTorch::Label")
     ),
 }
-# What to do for those who have something else.
+# The remedy if the value is something else.
 MADE_BY = {
     "CladTorch::Dataset": " (as Dataset(columns).Add(source, label))",
     "CladTorch::FitOptions": " (as FitOptions(fEpochs=3))",
@@ -253,7 +254,7 @@ MADE_BY = {
 
 
 def vector_of(name, values):
-    """A std::vector of objects of one of our classes."""
+    """A std::vector of objects of a CladTorch class."""
     import ROOT
 
     made = ROOT.std.vector[f"CladTorch::{name}"]()
@@ -263,7 +264,7 @@ def vector_of(name, values):
 
 
 def enumerators(kind):
-    """ (kAdam, kSGD) of an enumeration, nothing of other types."""
+    """ (kAdam, kSGD) for an enumeration, nothing for other types."""
     import ROOT
 
     members = ROOT.TEnum.GetEnum(kind) if plain(kind)[:1] == "E" else None
@@ -314,7 +315,7 @@ COLUMNS = Kind("a dictionary of names and their columns", is_columns, as_columns
 
 
 def expected(kind):
-    """What a parameter of type `kind` takes; None for what is left to PyROOT."""
+    """The values that a parameter of type `kind` accepts; None for types left to PyROOT."""
     name = bare(kind)
     if "*" in kind and name in KINDS and name != "TTree":
         return Kind("a pointer of C++, which Python has none of", lambda _: False)
@@ -330,13 +331,13 @@ def expected(kind):
 
 
 def converted(kind, value):
-    """`value`, which fits, as PyROOT takes it."""
+    """`value`, which fits, as PyROOT expects it."""
     found = expected(kind)
     return found.convert(value) if found else value
 
 
 def misfit(kind, value):
-    """What a parameter of type `kind` takes instead of `value`; "" where that fits."""
+    """What a parameter of type `kind` accepts instead of `value`; "" if that fits."""
     found = expected(kind)
     if not found or found.fits(value):
         return ""

@@ -1,10 +1,10 @@
-"""What the namespace itself has in Python: a version, and names for dir() and the completion of a prompt."""
+"""Attributes of the namespace itself in Python: a version, and names for dir() and the completion of a prompt."""
 
 import re
 
 
 def public_classes(space="CladTorch"):
-    """Of the namespace `space` itself; templates without their parameters."""
+    """The public classes of the namespace `space` itself; templates without their parameters."""
     import ROOT
 
     ROOT.gClassTable.Init()
@@ -17,13 +17,13 @@ def public_classes(space="CladTorch"):
 
 
 def headers(of_signal):
-    """Those of the namespace itself, or of CladTorch::Signal."""
+    """The headers of the namespace itself, or of CladTorch::Signal."""
     listed = re.findall(r"<CladTorch/(\w+\.hxx)>", text_of("Headers.hxx"))
     return [each for each in listed if ("\nnamespace Signal {" in text_of(each)) == of_signal]
 
 
 def enumerations(of_signal=False):
-    """{"EReader": ["kAutoReader", ...], ...} of the namespace itself, or of CladTorch::Signal, as the headers have them."""
+    """{"EReader": ["kAutoReader", ...], ...} for the namespace itself, or for CladTorch::Signal, as in the headers."""
     found = {}
     for header in headers(of_signal):
         for name, body in re.findall(r"^enum (\w+) \{(.*?)^\};", text_of(header), re.M | re.S):
@@ -40,7 +40,7 @@ def meanings(of_signal):
 
 
 def complete_namespace():
-    """PyROOT itself lists no enumerator and every name inside."""
+    """PyROOT itself lists every internal name, but no enumerators."""
     import ROOT
 
     space = ROOT.CladTorch

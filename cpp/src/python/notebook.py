@@ -1,6 +1,6 @@
-"""Fits in notebooks of Jupyter: the line of progress and the curves of fLive are renewed in place while the cell runs.
+"""Fits in Jupyter notebooks: the progress line and the curves of fLive are updated in place while the cell runs.
 
-JupyROOT, which ROOT loads in such a kernel, draws the other canvases when the cell has ended.
+JupyROOT, which ROOT loads in such a kernel, draws the other canvases after the cell has ended.
 """
 
 import ctypes
@@ -9,14 +9,16 @@ import sys
 
 
 def display_of_notebook():
-    """IPython's module `display`, or None where no kernel of Jupyter runs."""
+    """IPython's module `display`, or None if no Jupyter kernel runs."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return importlib.import_module("IPython.display") if hasattr(shell, "kernel") else None
 
 
 def drawer_of(canvas):
-    """JupyROOT's drawer, which knows below which cell it drew the canvas; None in a ROOT whose JupyROOT has no such class."""
+    """JupyROOT's drawer, which records below which cell it drew the canvas; None in a ROOT whose JupyROOT has no such
+    class.
+    """
     helpers = sys.modules.get("ROOT._jupyroot.helpers.utils") or sys.modules.get("JupyROOT.helpers.utils")
     drawer = getattr(helpers, "NotebookDrawerTCanvas", None)
     return drawer and drawer(canvas)

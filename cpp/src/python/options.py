@@ -1,12 +1,12 @@
-"""Structs of options: a field that does not exist, or a value of another kind, is an error where it is set."""
+"""Option structs: setting a field that does not exist, or a value of another kind, is an error."""
 
 
-# What other libraries call them.
+# Names in other libraries.
 ALIASES = {"lr": "fLearningRate", "validation_split": "fValidation", "criterion": "fLoss", "workers": "fThreads"}
 
 
 def nearest_field(word, known):
-    """The field that `word` may stand for: epochs, batch_size, fOptimizer; None where none is near."""
+    """The field that `word` may stand for: epochs, batch_size, fOptimizer; None if none is similar."""
     import difflib
 
     if ALIASES.get(word) in known:
@@ -26,14 +26,14 @@ def check_fields(cls, name):
     set_field = cls.__setattr__
 
     def set_checked(self, field, value):
-        if field == "__lifeline":  # by which PyROOT keeps the vector of an element
+        if field == "__lifeline":  # PyROOT uses it to keep the vector of an element
             return set_field(self, field, value)
         if field not in kinds:
             nearest = nearest_field(field, known)
             raise AttributeError(
                 f"{name} has no field '{field}': " + (f"write {nearest}" if nearest else f"it has {', '.join(known)}")
             )
-        # An enumeration reads back as a plain integer, which then has to do here.
+        # An enumeration reads back as a plain integer, so that must be accepted here.
         enumeration = kinds[field].startswith("CladTorch::E") and is_integer(value)
         if fault := not enumeration and misfit(kinds[field], value):
             raise TypeError(f"{name}::{field} takes {fault}")
@@ -48,7 +48,7 @@ def check_fields(cls, name):
     construct = cls.__init__
 
     def constructed(self, *args, **values):
-        """PyROOT's own keywords would make every other field 0."""
+        """PyROOT's own keywords would set every other field to 0."""
         if args and not is_a(args[0], name):
             raise TypeError(f"{name} takes its fields by name, as {known[0]}=..., not {named(args[0])}")
         construct(self, *args)

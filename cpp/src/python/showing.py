@@ -1,4 +1,4 @@
-"""What Python shows of an object: its repr, its length, and a table in notebooks."""
+"""How Python shows an object: its repr, its length, and a table in notebooks."""
 
 import html
 
@@ -25,7 +25,7 @@ def enumerator_names(cls, name):
 
 
 def shown_options(cls, name):
-    """FitOptions(fEpochs=5): the fields that differ from their defaults; of a record all."""
+    """FitOptions(fEpochs=5): the fields that differ from their defaults; for a record all fields."""
     names = enumerator_names(cls, name)
 
     def shown(value, field):
@@ -128,7 +128,7 @@ def html_of_columns(self):
 
 
 def html_of_epochs(self):
-    """A line for each epoch, of many the first and the last ones."""
+    """A line for each epoch; of many, the first and the last ones."""
     epochs = list(self)
     shown = epochs if len(epochs) <= 20 else epochs[:5] + [None] + epochs[-14:]
     names = list(epochs[0]) if epochs else ["epoch"]
@@ -136,7 +136,7 @@ def html_of_epochs(self):
     return html_table(repr(self)[1:-1], [name.replace("_", " ") for name in names], rows)
 
 
-# What History has of each epoch.
+# The figures that History has for each epoch.
 PER_EPOCH = {"train_loss": "TrainLoss", "validation_loss": "ValidationLoss", "learning_rate": "LearningRate", "seconds": "Seconds"}
 
 

@@ -1,4 +1,4 @@
-"""What Python passes where C++ takes a Source, and the batches of a Stream as an iterator."""
+"""Python values where C++ takes a Source, and the batches of a Stream as an iterator."""
 
 import types
 
@@ -15,7 +15,7 @@ def is_tree(value):
 
 
 def is_braced(value):
-    """("tree", "file.root"), as C++ has {"tree", "file.root"}."""
+    """("tree", "file.root"), which C++ writes {"tree", "file.root"}."""
     return isinstance(value, tuple) and len(value) == 2 and is_text(value[0]) and expected("CladTorch::Files").fits(value[1])
 
 
@@ -25,7 +25,7 @@ def is_origin(value):
 
 
 def as_node(value):
-    """Every node of a data frame's graph has a type of its own; C++ takes the one that stands for all."""
+    """Every node of a data frame's graph has its own type; C++ takes the one that stands for all."""
     import ROOT
 
     return ROOT.RDF.AsRNode(value) if is_node(value) else value
@@ -80,7 +80,7 @@ def as_source(value):
 
 
 def takes_weights(cls, name):
-    """SetWeight("column"); a C++ function takes PyROOT's way to a template."""
+    """SetWeight("column"); a C++ function goes PyROOT's way to a template."""
     cls.SetWeight = text_or_function(
         cls.SetWeight,
         f"{name}::SetWeight",
@@ -104,7 +104,8 @@ def is_cpp_function(value):
 
 
 def text_or_function(method, where, argument, of_python):
-    """`method` takes text, the argument of this name, or a template's function of C++ and the columns that it reads."""
+    """`method` takes text, the argument of this name, or the C++ function of a template and the columns that it reads.
+    """
 
     def call(self, *args, **kwargs):
         values = (*args, *kwargs.values())
@@ -121,7 +122,7 @@ def text_or_function(method, where, argument, of_python):
 
 
 def label_of(value):
-    """What C++ makes a Label of, for a number, a column or a list of columns; None for anything else."""
+    """The constructor argument of a Label for a number, a column or a list of columns; None for anything else."""
     import ROOT
 
     if is_real(value) or is_truth(value):
@@ -132,14 +133,14 @@ def label_of(value):
 
 
 def as_label(value):
-    """A number, a column, or a list of columns as a Label; anything else as it is."""
+    """A number, a column, or a list of columns as a Label; anything else unchanged."""
     import ROOT
 
     return value if label_of(value) is None else ROOT.CladTorch.Label(value)
 
 
 def names_of(value):
-    """What C++ makes Files of, for a name or a list of names; None for anything else."""
+    """The constructor argument of Files for a name or a list of names; None for anything else."""
     import ROOT
 
     names = [value] if is_text_or_path(value) else value
@@ -155,7 +156,7 @@ def as_files(value):
 
 
 def made_of(cls, name, words, argument_of):
-    """A class of values that other things convert to: `argument_of` gives what its constructor takes, or None."""
+    """A class of values that other values convert to: `argument_of` returns its constructor's argument, or None."""
     make = cls.__init__
 
     def any_value(self, *args):
@@ -170,7 +171,7 @@ def made_of(cls, name, words, argument_of):
 
 
 def takes_sources(cls, name):
-    """Add(source, ...) for all that a Source is made of; a C++ function as a cut takes PyROOT's way to a template."""
+    """Add(source, ...) with anything that makes a Source; a C++ function as a cut goes PyROOT's way to a template."""
     add = cls.Add
     where = f"{name}::Add"
 
@@ -196,7 +197,7 @@ def takes_sources(cls, name):
 
 
 def takes_source(cls, method):
-    """`method`, whose first argument is all that a Source is made of."""
+    """`method`, whose first argument is anything that makes a Source."""
     wrapped = getattr(cls, method)
 
     def any_source(self, *args, **kwargs):
@@ -209,7 +210,7 @@ def takes_source(cls, method):
 
 
 def reads_sources(cls):
-    """Jagged.Read of all that a Source is made of."""
+    """Jagged.Read with anything that makes a Source."""
     read = cls.Read
 
     def any_source(*args, **kwargs):
@@ -223,7 +224,7 @@ def reads_sources(cls):
 
 
 def gives_batches(cls, name):
-    """for x in stream: PyROOT would say that a stream does not support indexing."""
+    """for x in stream: otherwise PyROOT says that a stream does not support indexing."""
 
     def refused(self):
         raise TypeError(f"a {name} is read by its batches: for x, y, w in stream.Batches(options)")
@@ -232,7 +233,7 @@ def gives_batches(cls, name):
 
 
 def is_model(cls, name):
-    """Model(function, shape) of C++; what is none of it leads into PyROOT's list of templates."""
+    """Model(function, shape) of C++; other arguments would lead into PyROOT's list of templates."""
     make = cls.__init__
 
     def of_cpp(self, *args, **kwargs):

@@ -1,7 +1,7 @@
-"""Events in Python's memory: arrays of NumPy, data frames of pandas (or alike), dictionaries of arrays.
+"""Events in Python's memory: NumPy arrays, pandas data frames (or alike), dictionaries of arrays.
 
-They become float32 numbers, row by row. What is no number, or would lose some of its digits without a word, is refused with
-the name of its column; the events of pandas belong together by their index.
+They become float32 numbers, row by row. Values that are not numbers, or would silently lose digits, are refused with
+the name of their column; pandas events are matched by their index.
 """
 
 import collections.abc
@@ -34,7 +34,7 @@ def is_indexed(value):
 
 
 class Table:
-    """The columns of events, and those of them that are chosen: a mask of True and False, or None for all."""
+    """The columns of events, and the chosen events: a mask of True and False, or None for all."""
 
     def __init__(self, events, chosen=None):
         self.events = events
@@ -42,7 +42,7 @@ class Table:
         self.names = None
         if has_names(events):
             self.names = list(events.dtype.names if is_structured(events) else getattr(events, "columns", events))
-        self.indices = []  # of what belongs together
+        self.indices = []  # of objects that must match
         if is_indexed(events):
             self.aligned("the features", events)
         self.chosen = None if chosen is None else self.mask(chosen)
@@ -74,7 +74,7 @@ class Table:
             raise TypeError(f"{what} takes {fault}") from None
 
     def aligned(self, what, values):
-        """Refuses what pandas would bring into another order."""
+        """Refuses what pandas would reorder."""
         if not is_indexed(values):
             return
         if self.indices:
@@ -108,10 +108,10 @@ def plain_array(values):
         raise Unfit("numbers, not masked values: fill them, or drop these events")
     if str(dtype) == "category":
         raise Unfit("numbers, not categories: give their codes (.cat.codes), or a column for each (pandas.get_dummies)")
-    own = getattr(dtype, "numpy_dtype", None)  # of the types of pandas that know missing values
+    own = getattr(dtype, "numpy_dtype", None)  # pandas types with missing values have it
     try:
         array = values.to_numpy(dtype=own) if own is not None and hasattr(values, "to_numpy") else numpy.asarray(values)
-    except Exception as error:  # whatever pandas or another library raises
+    except Exception as error:  # pandas or another library may raise anything
         raise Unfit(f"numbers, not {named(values)} ({error})") from None
     if array.dtype.kind in "mM":
         raise Unfit(f"numbers, not times ({array.dtype}): give the seconds since an event of your choice")
@@ -123,7 +123,7 @@ def plain_array(values):
 
 
 def rows_of(data, table):
-    """[N, F], the numbers of the columns of the dataset `data`."""
+    """[N, F], the values of the columns of the dataset `data`."""
     import numpy
 
     names, lengths = data.Columns(), list(data.Lengths())
@@ -181,7 +181,7 @@ def labels_of(table, label, rows):
 
 
 def weights_of(data, table, weight):
-    """[N], or none where all are 1."""
+    """[N], or none if all are 1."""
     if weight is None:
         weight = data.Weight()
     if is_text(weight):
@@ -198,7 +198,7 @@ def add_rows(add, data, rows, labels, weights=(), targets=()):
     return add(data, features=borrowed(rows), labels=borrowed(labels), weights=borrowed(weights), targets=list(targets))
 
 
-# Of Add, for events in memory.
+# Parameters of Add, for events in memory.
 ARGUMENTS = [Parameter("", "source", None), Parameter("", "label", None), *(Parameter("", name, "None") for name in ("cut", "weight"))]
 
 
@@ -231,7 +231,7 @@ def takes_tables(cls, name):
 
 
 def events_of(model, events):
-    """The events of a table as a dataset of the columns of `model`."""
+    """The events of a table as a dataset with the columns of `model`."""
     import ROOT
 
     table = Table(events)
@@ -256,7 +256,7 @@ def predicts_tables(cls, name, method):
         if is_table(value):
             if len(args) + len(kwargs) > 1:
                 raise TypeError(f"{name}::{method} takes one argument, the events")
-            model = self.Members()[0] if hasattr(self, "Members") else self  # of an ensemble all take the same
+            model = self.Members()[0] if hasattr(self, "Members") else self  # all members of an ensemble take the same
             return wrapped(self, events_of(model, value))
         return wrapped(self, *args, **kwargs)
 

@@ -1,8 +1,8 @@
-"""Strings of C++ as Python's own: PyROOT's std::string prints as bytes, takes no format and hashes by its address."""
+"""C++ strings as Python's own: PyROOT's std::string prints as bytes, supports no format and hashes by its address."""
 
 
 def plain_text_of(value):
-    """`value` as str or a list of str where it is a std::string or a vector of them."""
+    """`value` as str or a list of str if it is a std::string or a vector of them."""
     kind = getattr(type(value), "__cpp_name__", "")
     if kind == "std::string":
         return str(value)
@@ -10,7 +10,7 @@ def plain_text_of(value):
 
 
 class TextMember:
-    """A data member of C++ that is a string or a list of strings."""
+    """A C++ data member that is a string or a list of strings."""
 
     def __init__(self, member):
         self.member = member
@@ -37,7 +37,7 @@ def reads_texts(cls, name):
 
 
 def gives_texts(cls, method):
-    """`method`, which check_arguments() leaves alone, with a list of str."""
+    """`method`, which check_arguments() does not wrap, with a list of str."""
     wrapped = getattr(cls, method)
 
     def listed(self):

@@ -1,7 +1,7 @@
-"""model.Fit(data, fEpochs=5) beside model.Fit(data, options), and so for each method that takes FitOptions."""
+"""model.Fit(data, fEpochs=5) beside model.Fit(data, options), also for each other method that takes FitOptions."""
 
 
-# What other libraries call arguments of ours.
+# Names of our arguments in other libraries.
 ARGUMENT_ALIASES = {"sample_weight": "weight", "eval_set": "validation", "validation_data": "validation", "X": "x"}
 
 
@@ -23,7 +23,7 @@ def refuse_words(where, words, taken):
 
 
 def takes_choices(cls):
-    """Values that an option is drawn from may be enumerators, True and False."""
+    """The values from which an option is drawn may be enumerators, True and False."""
     wrapped = cls.Choice
 
     def as_numbers(values):
@@ -41,7 +41,7 @@ def takes_choices(cls):
 
 
 def takes_options(cls, name, method, at):
-    """FitOptions are the argument `at` of the method `method`, or the next one where there is a dataset for validation."""
+    """FitOptions are argument number `at` of the method `method`, or the next one if there is a validation dataset."""
     wrapped = getattr(cls, method)
 
     def with_keywords(self, *args, **kwargs):

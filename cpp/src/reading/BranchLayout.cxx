@@ -30,7 +30,8 @@ namespace {
 using Core::Element;
 using Core::Shape;
 
-/// The type of a leaf's numbers, if it is supported. Classes are compared exactly: a derived leaf may write something else.
+/// The type of a leaf's values, if it is supported. Classes are compared exactly: a derived leaf may write something
+/// else.
 std::optional<Element> ElementOf(const TLeaf &leaf)
 {
    const TClass *type = leaf.IsA();
@@ -52,7 +53,7 @@ std::optional<Element> ElementOf(const TLeaf &leaf)
    return std::nullopt;
 }
 
-/// The same for the numbers of a vector, by the name of their type.
+/// The same for the elements of a vector, by the name of their type.
 std::optional<Element> ElementOf(const std::string &name)
 {
    const TDataType *type = gROOT->GetType(name.c_str());
@@ -99,7 +100,7 @@ TLeaf *FindLeaf(TTree &tree, const std::string &name)
    return branch ? static_cast<TLeaf *>(branch->GetListOfLeaves()->FindObject(name.substr(dot + 1).c_str())) : nullptr;
 }
 
-/// A branch of leaves that all have a fixed length, of which `leaf` is one.
+/// A branch whose leaves all have a fixed length; `leaf` is one of them.
 std::string DescribeFixed(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spec)
 {
    std::size_t length = 0;
@@ -153,7 +154,7 @@ std::string SpecOfLeaf(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spec)
    return std::string("branches of class ") + branch.ClassName() + " need ROOT";
 }
 
-/// Whether the file that ROOT has open is the one that its name leads to.
+/// Whether the file that ROOT has open is the one that its name refers to.
 bool IsUnderItsName(const TFile &file)
 {
    struct stat open, named;
@@ -171,7 +172,7 @@ std::string CheckBaskets(TBranch &branch)
    if (branch.GetEntries() != branch.GetTree()->GetEntries() || branch.GetFirstEntry() != 0)
       return "its branch has fewer or more entries than the tree";
    const int baskets = branch.GetWriteBasket();
-   if (baskets < 0 || baskets >= branch.GetMaxBaskets()) // ROOT keeps room for one more
+   if (baskets < 0 || baskets >= branch.GetMaxBaskets()) // ROOT allocates room for one more
       return "its branch has an impossible number of baskets";
    for (int i = 0; i < baskets; ++i)
       if (branch.GetBasketSeek(i) <= 0 || branch.GetBasketBytes()[i] <= 0)
@@ -194,7 +195,7 @@ Core::ColumnPart PartOf(const ColumnTarget &target)
 
 std::string WhyNotFast(const TFile *file, TTree &tree)
 {
-   constexpr int kOldestVersion = 30402; // before it, a basket did not say whether it is compressed
+   constexpr int kOldestVersion = 30402; // before it, a basket did not record whether it is compressed
    if (!file)
       return "the tree lives in memory";
    if (file->IsA() != TFile::Class())
@@ -219,7 +220,7 @@ Core::TargetSpec ToSpec(const ColumnTarget &target)
 
 std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget &target)
 {
-   BranchOf(tree, target.fColumn); // throws where several branches have that name
+   BranchOf(tree, target.fColumn); // throws if several branches have that name
    TLeaf *leaf = FindLeaf(tree, target.fColumn);
    if (!leaf)
       return "it is not a branch of the tree itself with exactly one leaf";

@@ -17,13 +17,13 @@ class TTree;
 namespace CladTorch {
 namespace Internal {
 
-/// Why the fast reader leaves the whole of `tree` in `file` to ROOT; "" where it does not.
+/// Why the fast reader leaves the whole of `tree` in `file` to ROOT; "" if it does not.
 std::string WhyNotFast(const TFile *file, TTree &tree);
 
 /// `target` for the core.
 Core::TargetSpec ToSpec(const ColumnTarget &target);
 
-/// Adds the column `target` of `tree` to `layout`, or says why the fast reader leaves it to ROOT; "" where it does not.
+/// Adds the column `target` of `tree` to `layout`, or returns why the fast reader leaves it to ROOT; "" if it does not.
 std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget &target);
 
 } // namespace Internal

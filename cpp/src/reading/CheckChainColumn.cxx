@@ -16,7 +16,7 @@ namespace Internal {
 
 namespace {
 
-/// The type that ROOT makes in memory of numbers that are `element` in the file; 0 for what is no number.
+/// The type in memory that ROOT gives to values that are `element` in the file; 0 for non-numeric ones.
 int InMemory(const std::string &element)
 {
    const TDataType *type = gROOT->GetType(element.c_str());

@@ -15,10 +15,10 @@ namespace CladTorch {
 namespace Internal {
 
 namespace {
-/// Rows handed over at a time; a block of 30 features then stays in a level-2 cache.
+/// Rows handed over at a time; a block of 30 features then fits in a level-2 cache.
 constexpr std::size_t kBlockRows = 2048;
 
-/// The file that is read now; "" for a tree in memory.
+/// The file that is being read; "" for a tree in memory.
 std::string FileOf(TTree *tree)
 {
    const TFile *file = tree ? tree->GetCurrentFile() : nullptr;
@@ -114,7 +114,7 @@ Place_t OrderedCollector::PlaceOf(const Slot &slot, ULong64_t entry) const
 {
    if (!slot.fReader)
       return {0, entry};
-   // Tasks of several threads number the entries of their own files, in the order in which they start.
+   // Tasks of several threads count the entries of their own files, in the order in which they start.
    TTree *tree = slot.fReader->GetTree();
    std::size_t file = 0;
    if (auto chain = dynamic_cast<TChain *>(tree)) {
@@ -142,7 +142,7 @@ void OrderedCollector::Stash(Slot &slot)
    if (!slot.fBlock || slot.fBlock->fRows == 0)
       return;
    if (fOrdered)
-      return HandOver(*slot.fBlock); // the next file of a chain: what comes now follows these rows
+      return HandOver(*slot.fBlock); // the next file of a chain: its rows follow these
    const std::lock_guard<std::mutex> lock(fMutex);
    fBlocks.emplace(slot.fFirst, std::move(slot.fBlock));
 }

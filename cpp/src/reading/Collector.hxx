@@ -25,7 +25,7 @@ namespace Internal {
 
 class InterruptScope;
 
-/// What is read, and where its numbers go.
+/// A column to read, and the place of its values.
 struct ColumnTarget {
    enum EPart { kFeatures, kLabel, kWeight };
 
@@ -34,33 +34,33 @@ struct ColumnTarget {
    std::size_t fOffset = 0; ///< in a row of features, or among the targets of an event
    std::size_t fLength = 1;
    float fPad = 0;
-   bool fScalar = true;      ///< a column of several numbers an event is an error, unless fOfObjects
-   bool fOfObjects = false;  ///< a list is one number for each object of the event, all of which are taken
-   std::size_t fInner = 0;   ///< numbers of each inner list; 0: a flat list
-   bool fMask = false;       ///< 1 for each number and 0 for each pad instead of the numbers
-   std::string fColumn = {}; ///< what is read: a column of the data frame, or before Resolve() perhaps an expression
+   bool fScalar = true;      ///< a column of several values per event is an error, unless fOfObjects
+   bool fOfObjects = false;  ///< a list has one value for each object of the event, and all are taken
+   std::size_t fInner = 0;   ///< length of each inner list; 0: a flat list
+   bool fMask = false;       ///< 1 for each element and 0 for each pad, instead of the values
+   std::string fColumn = {}; ///< column to read: one of the data frame, or before Resolve() perhaps an expression
    std::set<std::string> fReads = {}; ///< after Resolve(): the columns that the data frame reads for it
 };
 
-/// Where a row comes from: ordinal of the file and entry in the file (without files: 0 and entry of the source).
+/// Origin of a row: ordinal of the file and entry in the file (without files: 0 and entry of the source).
 using Place_t = std::pair<std::size_t, ULong64_t>;
 
 /// Receives rows slot by slot: BeginTask, then for each row BeginRow and Take for each column.
 class Collector {
 public:
    virtual ~Collector() = default;
-   /// A task starts in `slot`; `reader` is that of the task's tree, or null where ROOT passes none on.
+   /// A task starts in `slot`; `reader` is that of the task's tree, or null if ROOT passes none.
    virtual void BeginTask(TTreeReader *reader, unsigned int slot) = 0;
    /// The next row of `slot`, entry `entry` of the source.
    virtual void BeginRow(unsigned int slot, ULong64_t entry) = 0;
-   /// The numbers of one column in the present row.
+   /// The values of one column in the present row.
    virtual void Take(unsigned int slot, const ColumnTarget &target, const Numbers &numbers) = 0;
 };
 
-/// Where the rows of a source come from, in which order.
+/// The origin of a source's rows, and their order.
 struct Origin {
-   TTree *fTree = nullptr;          ///< the tree that a run in one slot reads; null where the source is none
-   std::vector<std::string> fFiles; ///< in their order; empty where the source is no tree
+   TTree *fTree = nullptr;          ///< the tree that a run in one slot reads; null if the source is not a tree
+   std::vector<std::string> fFiles; ///< in their order; empty if the source is not a tree
 };
 
 /// Keeps the rows in the order of the entries, for any number of threads.
@@ -74,10 +74,10 @@ public:
    void BeginTask(TTreeReader *reader, unsigned int slot) final;
    void BeginRow(unsigned int slot, ULong64_t entry) final;
 
-   /// Throws in the middle of the event loop once `interrupt`, which outlives it, asks for it.
+   /// Throws in the middle of the event loop once `interrupt`, which outlives it, requests it.
    void StopOn(const InterruptScope &interrupt) { fInterrupt = &interrupt; }
 
-   /// Hands over what has not been yet and returns the number of rows. Throws where a value was bad.
+   /// Hands over the remaining rows and returns the number of rows. Throws if a value was bad.
    std::size_t Finish(const std::string &source);
 
 protected:
@@ -92,7 +92,7 @@ protected:
    virtual std::unique_ptr<Block> NewBlock() const = 0;
    /// Takes the rows of `block` and leaves it empty.
    virtual void Append(Block &block) = 0;
-   /// What is wrong with bad values and what to do, for the message.
+   /// The fault of bad values and its remedy, for the message.
    virtual std::string Remedy() const = 0;
 
    Block &Present(unsigned int slot) { return *fSlots[slot].fBlock; }
@@ -100,7 +100,7 @@ protected:
    void NoteBadValue(unsigned int slot, const ColumnTarget &target, const std::string &value);
 
 private:
-   /// The first number of a slot that cannot be taken, and how many rows have such.
+   /// The first value of a slot that cannot be taken, and the number of rows with such values.
    struct BadValue {
       std::string fText; ///< column, value, entry and file
       Place_t fPlace;

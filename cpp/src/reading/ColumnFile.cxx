@@ -34,7 +34,7 @@ ColumnFile::ColumnFile(const std::string &path, const std::string &tree, const s
 {
    if (tree.empty() || tree.find_first_of("/;") != std::string::npos)
       throw std::runtime_error("'" + tree + "' is not a valid tree name: give one without / and ;");
-   const TDirectory::TContext context; // the user's directory is the present one again afterwards
+   const TDirectory::TContext context; // restores the user's current directory
    fFile = std::make_unique<TFile>(std::string(Core::file_path(*fAtomic)).c_str(), "recreate");
    if (fFile->IsZombie())
       Fail();

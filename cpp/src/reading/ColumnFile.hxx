@@ -21,7 +21,7 @@ namespace Internal {
 /// Throws unless expressions of data frames and TTree::Draw can use `name` for a column.
 void CheckColumnName(const std::string &name);
 
-/// Throws if `path` is one of `files`, of which a new file would leave nothing. \param source That they belong to.
+/// Throws if `path` is one of `files`, which a new file would overwrite. \param source The source of the files.
 void CheckOtherFile(const std::vector<std::string> &files, const std::string &path, const std::string &source);
 
 /// Filled block by block. The file appears whole or not at all.

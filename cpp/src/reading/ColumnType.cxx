@@ -14,7 +14,7 @@ std::string WithoutNamespace(std::string name)
    return name;
 }
 
-/// Where the first argument of a template's list ends that begins at `start`.
+/// The end of the first argument of a template's list that begins at `start`.
 std::size_t EndOfArgument(const std::string &type, std::size_t start)
 {
    int depth = 0;

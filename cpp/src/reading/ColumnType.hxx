@@ -16,10 +16,10 @@
 namespace CladTorch {
 namespace Internal {
 
-/// The numbers of one column for one event and, through `fPrevious`, those of the columns before it.
+/// The values of one column for one event and, through `fPrevious`, those of the columns before it.
 ///
-/// Mlp::Define lets each column's link point to the one before, so that a row is complete when the last is known. A
-/// link lives in its data frame node, hence systematic variations of a column have links of their own.
+/// Mlp::Define lets each column's link point to the previous one, so that a row is complete when the last column is
+/// known. A link lives in its data frame node, so each systematic variation of a column has its own links.
 struct RowLink {
    const RowLink *fPrevious = nullptr;
    ROOT::RVecF fValues; ///< as long as the column, or one for each object of the event
@@ -28,7 +28,7 @@ struct RowLink {
 /// Functions compiled for one column type.
 struct ColumnType {
    bool fScalar;
-   /// Books an action that writes each event's numbers to `collector`.
+   /// Books an action that writes each event's values to `collector`.
    ROOT::RDF::RResultPtr<Collector> (*fBook)(ROOT::RDF::RNode &frame, std::shared_ptr<Collector> collector,
                                                 const ColumnTarget &target);
    /// Defines the column `link` of type RowLink that follows the column `previous`.
@@ -36,18 +36,18 @@ struct ColumnType {
                                const ColumnTarget &target);
 };
 
-/// A type as it is spelt, taken apart: `vector<array<int,3> >` is two containers around an `int`.
+/// The spelling of a type, taken apart: `vector<array<int,3> >` is two containers around an `int`.
 struct TypeShape {
    std::vector<std::string> fContainers; ///< from the outside in, without their namespaces
    std::string fElement;
 };
 TypeShape ShapeOf(const std::string &type);
 
-/// The functions for a type as `GetColumnType` names it; null where there are none.
+/// The functions for a type as `GetColumnType` names it; null if there are none.
 const ColumnType *FindColumnType(const std::string &type);
 
-/// The functions by the name of an arithmetic type; null for any other. One function for each shape of column, so that
-/// the many instantiations are spread over several files.
+/// The functions by the name of an arithmetic type; null for any other. There is one function for each shape of column,
+/// so that the many instantiations are spread over several files.
 const ColumnType *FindScalarType(const std::string &element);
 const ColumnType *FindRVecType(const std::string &element);
 const ColumnType *FindVectorType(const std::string &element);

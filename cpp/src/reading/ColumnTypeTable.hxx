@@ -16,7 +16,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Hands a column's numbers to a collector.
+/// Hands a column's values to a collector.
 template <class T>
 class ColumnAction : public ROOT::Detail::RDF::RActionImpl<ColumnAction<T>> {
 public:
@@ -73,7 +73,7 @@ const ColumnType *TypeOf()
    return &type;
 }
 
-/// The list of element types; `Shape` makes a column type of one.
+/// The list of element types; `Shape` makes a column type of each.
 template <template <class> class Shape>
 const ColumnType *FindByElement(const std::string &element)
 {

@@ -30,11 +30,11 @@ struct DLTensor {
    std::int32_t ndim;
    DLDataType dtype;
    std::int64_t *shape;
-   std::int64_t *strides; ///< in numbers
+   std::int64_t *strides; ///< in elements
    std::uint64_t byte_offset;
 };
 
-/// In a capsule named "dltensor_versioned". Whoever takes it calls the deleter when done.
+/// In a capsule named "dltensor_versioned". The taker calls the deleter when done.
 struct DLManagedTensorVersioned {
    struct {
       std::uint32_t major, minor;
@@ -45,14 +45,14 @@ struct DLManagedTensorVersioned {
    DLTensor dl_tensor;
 };
 
-/// As before version 1.0, in a capsule named "dltensor"; cannot say that it is read only.
+/// As before version 1.0, in a capsule named "dltensor"; cannot be marked as read only.
 struct DLManagedTensor {
    DLTensor dl_tensor;
    void *manager_ctx;
    void (*deleter)(DLManagedTensor *);
 };
 
-/// A managed tensor with what it points to.
+/// A managed tensor with the data that it points to.
 template <class Managed, class T>
 struct Exported {
    Exported(const View<T> &numbers, bool copied)
@@ -79,7 +79,7 @@ struct Exported {
    Managed fManaged = {};
 };
 
-/// The numbers of `view` for DLPack 1.0: shared and marked as read only, or a copy.
+/// The values of `view` for DLPack 1.0: shared and marked as read only, or a copy.
 template <class T>
 DLManagedTensorVersioned *ExportVersioned(const View<T> &view, bool copied)
 {
@@ -89,7 +89,7 @@ DLManagedTensorVersioned *ExportVersioned(const View<T> &view, bool copied)
    return &exported->fManaged;
 }
 
-/// A copy of the numbers for older takers.
+/// A copy of the values for takers of older versions.
 template <class T>
 DLManagedTensor *ExportCopy(const View<T> &view)
 {

@@ -31,7 +31,7 @@ std::shared_ptr<DatasetData> With(rust::Box<Core::Dataset> core, const DatasetDa
    return copy;
 }
 
-/// The numbers of one dataset alone, to be changed: a copy where others share them.
+/// The core of one dataset alone, for changes: a copy if others share it.
 DatasetData &Own(std::shared_ptr<DatasetData> &data)
 {
    if (data.use_count() > 1)
@@ -45,7 +45,7 @@ Core::ColumnSpec Spec(const std::string &name, std::size_t length, float pad, st
    return {name, length ? length : 1, pad, inner, "", length == 0};
 }
 
-/// `data` with one more column, which nothing has been read for yet.
+/// `data` with one more column, for which nothing has been read yet.
 void AddColumn(std::shared_ptr<DatasetData> &data, Core::ColumnSpec column)
 {
    if (Core::dataset_has_sources(*data->fCore))
@@ -58,7 +58,7 @@ void AddColumn(std::shared_ptr<DatasetData> &data, Core::ColumnSpec column)
    Core::dataset_set_sharded(*data->fCore, isSharded);
 }
 
-/// 1 for each number of the column and 0 for each pad.
+/// 1 for each element of the column and 0 for each pad.
 Core::ColumnSpec MaskOf(const std::string &name, const DatasetData &data)
 {
    for (const auto &column : Core::dataset_columns(*data.fCore))
@@ -68,7 +68,7 @@ Core::ColumnSpec MaskOf(const std::string &name, const DatasetData &data)
                             "' to make a mask of: add it first, with Column(\"" + name + "\", length, pad)");
 }
 
-/// What Targets() says of `labels` for which there is no name.
+/// The entries of Targets() for `labels` without a name.
 std::vector<std::string> NumberedTargets(std::size_t count)
 {
    std::vector<std::string> names;
@@ -84,10 +84,11 @@ void CheckRows(const char *what, std::size_t rows, std::size_t events)
                                std::to_string(events) + ": give one for each event");
 }
 
-/// Of a source that is another one on each process.
+/// For a source that differs between processes.
 const std::string kOwnPart = "own";
 
-/// Of a source that processes share: all that has to be the same for them. Not the names of its files, which may be copies.
+/// For a source that processes share: everything that must be the same on them. The names of its files may differ,
+/// since they may be copies.
 std::string HowRead(const Selection &selection, const std::string &what)
 {
    const auto &label = selection.fLabel;
@@ -95,7 +96,7 @@ std::string HowRead(const Selection &selection, const std::string &what)
    return what + '\n' + selection.fCut + '\n' + labels + '\n' + selection.fWeight.fText;
 }
 
-/// Which of so many rows in memory this process takes: from the first on, before the second.
+/// The rows in memory that this process takes: from the first number on, before the second.
 std::pair<std::size_t, std::size_t> RowsOfRank(const DatasetData &data, std::size_t rows)
 {
    if (data.fSharding != kSharded)
@@ -268,7 +269,7 @@ Dataset &Dataset::Add(const FloatView &features, const FloatView &labels, const 
 Dataset &Dataset::Add(const Dataset &other)
 {
    return LongCall("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      const auto given = other.fData; // makes Own() copy where it is this dataset
+      const auto given = other.fData; // makes Own() copy if it is this dataset
       Core::dataset_join(*Own(fData).fCore, *given->fCore);
       return *this;
    });

@@ -44,12 +44,11 @@ private:
    std::shared_ptr<Collector> fCollector;
 };
 
-/// Where a local file was cut after it had been opened, ROOT takes what its memory happens to hold for baskets, and may
-/// crash.
+/// If a local file was truncated after it had been opened, ROOT interprets arbitrary memory as baskets, and may crash.
 void CheckNotCut(const TFile *file)
 {
    struct stat now;
-   // Files of other classes may have a number there that is no descriptor.
+   // Files of other classes may have a number there that is not a descriptor.
    if (!file || file->IsA() != TFile::Class() || file->GetArchive() || file->IsWritable() || file->GetFd() < 0 ||
        fstat(file->GetFd(), &now) != 0 || now.st_size >= file->GetEND())
       return;
@@ -58,7 +57,7 @@ void CheckNotCut(const TFile *file)
                             " bytes that it had when it was opened: open it again after the writer has finished");
 }
 
-/// The file of a tree, and those of its friends, as far as they are open.
+/// The file of a tree, and those of its friends, if they are open.
 void CheckFilesOf(TTree *tree)
 {
    if (!tree)
@@ -70,7 +69,7 @@ void CheckFilesOf(TTree *tree)
          CheckNotCut(other->GetCurrentFile());
 }
 
-/// Adds the source, and the cut that may be to blame, to what ROOT says; `faults` says what is wrong in the cut.
+/// Adds the source, and the cut that may be to blame, to ROOT's message; `faults` describes the faults of the cut.
 [[noreturn]] void Explain(const std::exception &e, const Reading &reading, const std::string &faults = "")
 {
    std::string text = "reading " + reading.fSource;
@@ -83,7 +82,7 @@ void CheckFilesOf(TTree *tree)
 }
 
 /// The events that pass the cut of `reading`.
-/// \param reads Gets the columns that it reads.
+/// \param reads Receives the columns that the cut reads.
 ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const Reading &reading, std::set<std::string> &reads)
 {
    if (reading.fCut.empty())
@@ -101,7 +100,7 @@ ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const Reading &reading, std::s
    }
 }
 
-/// The code of the user's that may have thrown.
+/// The user's code that may have thrown.
 std::string WhereThrown(const Reading &reading)
 {
    std::string list;

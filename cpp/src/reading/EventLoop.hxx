@@ -17,20 +17,20 @@ namespace Internal {
 
 struct ColumnType;
 
-/// What is read of which events of a source.
+/// The columns to read, and the selection of events of a source.
 struct Reading {
    std::string fSource; ///< for messages
    std::string fCut;    ///< "": every event
    std::vector<ColumnTarget> fTargets;
 };
 
-/// Tree and files of `frame`. Throws for what ROOT reads wrongly: an entry list on several threads.
+/// Tree and files of `frame`. Throws for a source that ROOT reads wrongly: an entry list on several threads.
 Origin OriginOf(const ROOT::RDF::RNode &frame, const std::string &source);
 
 /// The events of `frame` that pass `cut`. Throws for a column that ROOT reads wrongly.
 ROOT::RDF::RNode Selected(ROOT::RDF::RNode frame, const std::string &cut);
 
-/// An event loop that can be run again and again, with the interpreter's work done.
+/// An event loop that can run repeatedly, with the interpreter's work done in advance.
 class PreparedLoop {
 public:
    /// Throws for a column or cut that does not work.
@@ -48,8 +48,8 @@ private:
    std::vector<const ColumnType *> fTypes;
 };
 
-/// Reads the events of `frame` that pass the cut into `collector`, in one event loop, and finishes it. Throws where
-/// there are none.
+/// Reads the events of `frame` that pass the cut into `collector`, in one event loop, and finishes it. Throws if there
+/// are none.
 void RunEventLoop(ROOT::RDF::RNode frame, const Reading &reading, std::shared_ptr<OrderedCollector> collector);
 
 } // namespace Internal

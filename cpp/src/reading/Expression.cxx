@@ -36,11 +36,11 @@ public:
 
    std::string All() { return Until('\0'); }
 
-   /// The names of All() that are no columns and stand where one may stand.
+   /// The names of All() that are not columns but stand in the place of one.
    const std::set<std::string> &Others() const { return fOthers; }
 
 private:
-   /// Up to, not including, a closing bracket that was not opened here; '\0' stands for the end.
+   /// Translates up to, not including, a closing bracket that was not opened here; '\0' stands for the end.
    std::string Until(char end)
    {
       std::string code;
@@ -113,7 +113,7 @@ private:
       return code;
    }
 
-   /// Whether the name at `start` is a member, or of a namespace: jet.pt, TMath::Pi.
+   /// Whether the name at `start` is a member, or in a namespace: jet.pt, TMath::Pi.
    bool IsOfAnother(std::size_t start) const
    {
       const auto ends = [before = fText.substr(0, start)](const char *text) { return EndsWith(before, text); };
@@ -138,7 +138,7 @@ private:
    std::size_t fAt = 0;
 };
 
-/// Whether `text` has a '=' of its own: not that of ==, <=, += or [=].
+/// Whether `text` has a separate '=': not that of ==, <=, += or [=].
 bool Assigns(const std::string &text)
 {
    const auto isOneOf = [&](std::size_t at, const char *letters) { return at < text.size() && std::strchr(letters, text[at]); };

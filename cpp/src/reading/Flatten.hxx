@@ -9,9 +9,9 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Converts `numbers` to `target.fLength` floats: cut or padded; for a mask 1 for each number and 0 for each pad. Those of objects
-/// all are converted.
-/// \param out [target.fLength], or of objects as many as `numbers`
+/// Converts `numbers` to `target.fLength` floats, truncated or padded; for a mask to 1 for each element and 0 for each
+/// pad. For a column of objects all are converted.
+/// \param out [target.fLength], or for objects as many as `numbers`
 /// \return Whether all are finite; otherwise `bad` is the first that is not.
 bool Flatten(const Numbers &numbers, const ColumnTarget &target, float *out, std::string &bad);
 

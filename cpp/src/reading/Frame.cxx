@@ -26,7 +26,7 @@ namespace Internal {
 
 namespace {
 
-/// Opens the protected doors of a node.
+/// Gives access to the protected members of a node.
 struct SourceAccess : ROOT::RDF::RNode {
    explicit SourceAccess(const ROOT::RDF::RNode &node) : ROOT::RDF::RNode(node) {}
    using ROOT::RDF::RNode::GetDataSource;
@@ -48,7 +48,7 @@ int Lower(char letter)
    return std::tolower(static_cast<unsigned char>(letter));
 }
 
-/// Levenshtein's distance, without regard to case.
+/// Levenshtein's distance, ignoring case.
 std::size_t Distance(const std::string &a, const std::string &b)
 {
    std::vector<std::size_t> row(b.size() + 1);
@@ -65,7 +65,7 @@ std::size_t Distance(const std::string &a, const std::string &b)
    return row.back();
 }
 
-/// The names most like `wanted`; the first few where none is alike.
+/// The names most similar to `wanted`; the first few if none is similar.
 std::vector<std::string> Nearest(const std::string &wanted, std::vector<std::string> names)
 {
    constexpr std::size_t kShown = 5;
@@ -104,8 +104,8 @@ bool HasTree(TDirectory &file, const std::string &path)
    return key && (cycle == kNewest || cycle == key->GetCycle()) && HoldsTree(*key);
 }
 
-/// Names of the trees and RNTuples of `directory`, in its folders too, as far as `depth` and `keys` reach: a damaged
-/// file can hold folders without end.
+/// Names of the trees and RNTuples of `directory` and its folders, as far as `depth` and `keys` allow: a damaged file
+/// can contain folders without end.
 void CollectTrees(TDirectory &directory, const std::string &path, int depth, int &keys, std::set<std::string> &names)
 {
    for (TObject *object : *directory.GetListOfKeys()) {
@@ -121,7 +121,7 @@ void CollectTrees(TDirectory &directory, const std::string &path, int depth, int
    }
 }
 
-/// The fields of an RNTuple that data frames stumble over, for messages; "" where that cannot be known.
+/// The fields of an RNTuple that data frames cannot handle, for messages; "" if they cannot be determined.
 std::string UnknownFields(const std::string &name, const std::string &file)
 {
    std::string fields;
@@ -137,7 +137,7 @@ std::string UnknownFields(const std::string &name, const std::string &file)
    return fields.empty() ? "" : ": it does not know the type of " + fields + ": write the RNTuple again without";
 }
 
-/// Opening a pipe waits for who writes into it, and may wait for ever.
+/// Opening a pipe waits for its writer, and may wait for ever.
 void CheckRegular(const std::string &name)
 {
    struct stat found;
@@ -151,14 +151,14 @@ void CheckName(const std::string &files)
    if (files.find_first_of("#?") != std::string::npos && stat(files.c_str(), &local) == 0)
       throw std::runtime_error("the name of the file " + files + " has a '#' or '?', which ROOT takes for a part of a URL: "
                                "rename the file, or make a link to it");
-   // ROOT says the same in a line for each file of the folder.
+   // ROOT prints the same, one line for each file of the folder.
    for (auto at = files.find('['); at != std::string::npos; at = files.find('[', at + 1))
       if (files.find(']', at + 1) == std::string::npos)
          throw std::runtime_error("the name of the files " + files + " has a '[' without ']', as a set of letters: " +
                                   "close it, or write ? for one letter");
 }
 
-/// Before ROOT looks for a file of the tree's name.
+/// Checked before ROOT looks for a file of the tree's name.
 void CheckOrder(const std::string &tree, const std::string &files)
 {
    struct stat local;
@@ -171,18 +171,18 @@ void CheckOrder(const std::string &tree, const std::string &files)
                                "the file, (\"" + files + "\", \"" + tree + "\")");
 }
 
-/// As ROOT's chain has it: nothing is left of a name that begins with a part of a URL.
+/// As in ROOT's chain: nothing is left of a name that begins with a part of a URL.
 std::string FileOf(const TObject &element, const std::string &files)
 {
    const std::string title = element.GetTitle();
    return title.empty() ? files : title;
 }
 
-/// A data frame on `files`, whose fields may have types that it does not know.
+/// A data frame on `files`, whose fields may have types that it does not support.
 ROOT::RDF::RNode MakeFrame(const std::string &name, const std::vector<std::string> &files)
 {
    try {
-      return ROOT::RDataFrame(name, files); // it does not know globs of RNTuples
+      return ROOT::RDataFrame(name, files); // it does not support globs of RNTuples
    } catch (const std::exception &e) {
       throw std::runtime_error("ROOT's data frame cannot read '" + name + "' of " + files[0] + " (" + e.what() + ")" +
                                UnknownFields(name, files[0]));

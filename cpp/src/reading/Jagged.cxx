@@ -21,7 +21,7 @@ using namespace Internal;
 
 namespace {
 
-/// Whether `value` is a T without loss (for T = float: at all); then `out` is it.
+/// Whether `value` converts to a T without loss (for T = float: at all); then sets `out`.
 template <class T, class From>
 bool Fits(From value, T &out)
 {
@@ -95,7 +95,7 @@ private:
    std::vector<std::int64_t> fOffsets{0};
 };
 
-/// Throws unless `offsets` cut `values` numbers into lists.
+/// Throws unless `offsets` divide `values` values into lists.
 void CheckOffsets(const View<std::int64_t> &offsets, std::size_t values)
 {
    const auto count = offsets.Size();
@@ -113,7 +113,7 @@ void CheckOffsets(const View<std::int64_t> &offsets, std::size_t values)
                                std::to_string(values) + " values: an event may not end beyond them");
 }
 
-/// Whether the machine has this many bytes: where it has less, the system may end the process while it fills them.
+/// Whether the machine has this much memory: if it has less, the system may end the process while the memory is filled.
 bool FitMemory(double bytes)
 {
    return bytes < static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));

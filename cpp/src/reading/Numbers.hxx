@@ -19,7 +19,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// `fCount` numbers of any arithmetic type, from `fFirst` on.
+/// `fCount` values of any arithmetic type, starting at `fFirst`.
 struct Numbers {
    std::variant<const bool *, const char *, const signed char *, const unsigned char *, const short *,
                 const unsigned short *, const int *, const unsigned int *, const long *, const unsigned long *,
@@ -35,21 +35,21 @@ auto Visit(const Numbers &numbers, F &&f)
    return std::visit([&](auto *first) { return f(first, numbers.fCount); }, numbers.fFirst);
 }
 
-/// Calls `take` with the numbers of `value`: a number, or a range of them.
+/// Calls `take` with the elements of `value`: a number, or a range of them.
 template <class T, class F>
 void WithNumbers(const T &value, F &&take)
 {
    if constexpr (std::is_arithmetic<T>::value) {
       take(Numbers{&value, 1});
    } else if constexpr (std::is_same<T, std::vector<bool>>::value) {
-      const ROOT::RVec<bool> bits(value.begin(), value.end()); // these have no addresses
+      const ROOT::RVec<bool> bits(value.begin(), value.end()); // their elements have no addresses
       take(Numbers{bits.data(), bits.size()});
    } else {
       take(Numbers{value.data(), value.size()});
    }
 }
 
-/// For messages, with as many digits as tell it from its neighbours; characters as numbers.
+/// For messages, with enough digits to distinguish it from its neighbours; characters as numbers.
 template <class T>
 std::string Text(T value)
 {

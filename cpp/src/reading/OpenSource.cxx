@@ -8,7 +8,7 @@ namespace CladTorch {
 using namespace Internal;
 
 namespace {
-/// ROOT reads a tree without a file on one thread only, and loses entries of an entry list on several.
+/// ROOT reads a tree without a file only on one thread, and loses entries of an entry list on several.
 bool NeedsOneThread(TTree *tree)
 {
    return tree && (tree->GetEntryList() || (!tree->InheritsFrom("TChain") && !tree->GetCurrentFile()));

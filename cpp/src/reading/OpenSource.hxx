@@ -12,15 +12,15 @@
 namespace CladTorch {
 namespace Internal {
 
-/// What a Source points to.
+/// The data of a Source.
 struct SourceData {
    std::function<ROOT::RDF::RNode()> fOpen;
-   TTree *fTree = nullptr; ///< null where it is no tree of the user's
+   TTree *fTree = nullptr; ///< null if it is not a tree of the user's
    std::string fName = {}; ///< of the tree in `fFile`
-   std::string fFile = {}; ///< "" where it is not the whole of a tree in a file
+   std::string fFile = {}; ///< "" if it is not the whole of a tree in a file
 };
 
-/// ROOT takes its setting of threads when a data frame is made: one thread for as long as this lives, if `needed`.
+/// ROOT reads its number of threads when a data frame is made: one thread while this lives, if `needed`.
 class SerialScope {
 public:
    explicit SerialScope(bool needed);
@@ -31,7 +31,7 @@ private:
    unsigned int fThreads;
 };
 
-/// A source while it is read, on one thread where ROOT would read it wrongly on several.
+/// A source that is being read, on one thread if ROOT would read it wrongly on several.
 class OpenSource {
 public:
    /// Throws for a file, tree or chain that cannot be read.

@@ -42,7 +42,7 @@ void Check(const ROOT::RDF::RNode &frame, const std::string &source)
       Refuse(source, "it has an entry list", "make a cut of it, or read it whole into a Dataset");
 }
 
-/// Of the tree that `chain` has loaded, which begins at entry `offset`.
+/// Appends the ends of the clusters of `tree`, which begins at entry `offset` of its chain.
 void AppendClusters(TTree &tree, std::uint64_t offset, std::vector<std::uint64_t> &ends)
 {
    const auto entries = tree.GetEntries();
@@ -84,7 +84,7 @@ std::vector<std::uint64_t> FindClusters(const ROOT::RDF::RNode &ntuple)
    return ends;
 }
 
-/// The frame gives all its `entries` again when this ends.
+/// Restores all `entries` of the frame at its end.
 class RangeScope {
 public:
    RangeScope(const ROOT::RDF::RNode &frame, std::uint64_t first, std::uint64_t last, std::uint64_t entries)
@@ -108,7 +108,8 @@ std::size_t WidthOf(const rust::Vec<Core::ColumnSpec> &columns)
    return width;
 }
 
-/// Where the clusters of `rank` begin, and those of the ranks before end: at the first cluster behind its part of the entries.
+/// The first entry of `rank`'s clusters, and the end of the previous rank's: the first cluster boundary at or after the
+/// beginning of its part of the entries.
 std::uint64_t ShareBegin(const std::vector<std::uint64_t> &clusterEnds, std::size_t rank, std::size_t size)
 {
    const auto entries = clusterEnds.back();
@@ -151,11 +152,11 @@ RangeReader::Read(const Core::BlockSpec &block, const Core::FeedHandle &feed, st
 {
    const auto last = block.first + block.entries;
    const auto begin = block.together_first, end = block.together_end;
-   // ROOT reads slowly: the first batch would wait for more than it needs.
+   // ROOT reads slowly: the first batch would wait for more entries than it needs.
    if (!fPlan.AllFast() || block.entries == end - begin)
       return Load(block.first, last, feed);
    if (!kept || kept->fFirst != begin || kept->fEnd != end) {
-      kept.reset(); // its memory first
+      kept.reset(); // free its memory first
       kept.emplace(Kept{begin, end, end - begin, Load(begin, end, feed)});
    }
    auto events =
@@ -192,7 +193,7 @@ std::vector<std::uint64_t> RangeReader::ReadInto(Core::Dataset &data, std::uint6
 void RangeReader::ReadShare(Core::Dataset &data, std::size_t rank, std::size_t size, std::size_t threads,
                             const InterruptScope &interrupt)
 {
-   constexpr std::uint64_t kPiece = 1 << 20; // entries, after which Ctrl-C is heard
+   constexpr std::uint64_t kPiece = 1 << 20; // entries between two checks for Ctrl-C
    const auto begin = ShareBegin(fClusterEnds, rank, size), end = ShareBegin(fClusterEnds, rank + 1, size);
    const auto range = begin < end ? DescribeRange(begin, end) : std::string("no entry");
    try {
@@ -235,7 +236,7 @@ std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::u
                                " on one thread: call ROOT::DisableImplicitMT() before the reading");
    const RangeScope range(fFrame, first, last, fClusterEnds.back());
    auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
-   const std::vector<std::uint64_t> starts; // the entries are taken along
+   const std::vector<std::uint64_t> starts; // all entries are taken
    fLoop.Run(std::make_shared<RowCollector>(data, fWidth, 1, fOrigin, fLabel.Number(), starts));
    std::vector<std::uint64_t> selected(entries->begin(), entries->end());
    fPlan.FillIn(data, selected, threads, row);

@@ -89,7 +89,7 @@ Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, con
 
 namespace {
 
-/// Appends all entries, whose columns are all for the fast reader.
+/// Appends all entries; the fast reader reads all of their columns.
 void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label, const InterruptScope &interrupt)
 {
    Core::dataset_reserve(data, static_cast<std::size_t>(plan.Entries()));
@@ -99,7 +99,7 @@ void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label, const 
    }
 }
 
-/// Reads the whole tree of a local file without ROOT; false, with nothing done, where that cannot be.
+/// Reads the whole tree of a local file without ROOT; false, with nothing done, if that is impossible.
 bool ReadWithoutRoot(Core::Dataset &data, const SourceData &source, const Selection &selection,
                      const InterruptScope &interrupt)
 {

@@ -18,7 +18,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Which events of a source are taken, and what they are called.
+/// The selection of a source's events, and their label and weight.
 struct Selection {
    Label fLabel = 0;
    std::string fCut; ///< "": every event
@@ -26,10 +26,10 @@ struct Selection {
    EReader fReader = kAutoReader;
 };
 
-/// A feature column, whose numbers begin at `offset` of a row.
+/// A feature column, whose values begin at `offset` in a row.
 ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset);
 
-/// Features and, if there are any, label and weight columns of `source`. Throws for an invalid label.
+/// Features and, if requested, label and weight columns of `source`. Throws for an invalid label.
 std::vector<ColumnTarget>
 Targets(const std::string &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
 
@@ -43,7 +43,7 @@ Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, con
 /// The label columns for the core.
 rust::Vec<rust::String> TargetNames(const Label &label);
 
-/// Keeps a dataset whole: what has not been committed is rolled back.
+/// Keeps a dataset whole: uncommitted changes are rolled back.
 class Transaction {
 public:
    Transaction(Core::Dataset &data, const std::string &source, const Label &label) : fData(data)
@@ -67,8 +67,8 @@ private:
    bool fDone = false;
 };
 
-/// Appends the selected events of `source` to `data`, in the order of the entries. On an error, which is thrown, `data`
-/// stays as it was.
+/// Appends the selected events of `source` to `data`, in the order of the entries. Throws on an error, which leaves
+/// `data` unchanged.
 void ReadSource(Core::Dataset &data, const Source &source, const Selection &selection, const InterruptScope &interrupt);
 
 } // namespace Internal

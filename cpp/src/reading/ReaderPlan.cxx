@@ -26,7 +26,7 @@ namespace Internal {
 
 namespace {
 
-/// Leaves every target that still has no reason to ROOT.
+/// Leaves every target without a reason to ROOT.
 void LeaveAll(ReaderPlan &plan, const std::string &reason)
 {
    for (auto &each : plan.fReasons)
@@ -73,7 +73,7 @@ void AddChain(ReaderPlan &plan, TChain &chain, const std::vector<ColumnTarget> &
       if (!tree)
          throw std::runtime_error(std::string("file ") + (element ? element->GetTitle() : "") +
                                   " cannot be opened any more, or has lost its tree");
-      // ROOT's threads know the files by their names only.
+      // ROOT's threads know the files only by their names.
       if (!names.insert(element->GetTitle()).second)
          LeaveAll(plan, "the chain has a file twice");
       AddFile(plan, file.get(), *tree, targets);
@@ -82,7 +82,7 @@ void AddChain(ReaderPlan &plan, TChain &chain, const std::vector<ColumnTarget> &
    }
 }
 
-/// The length of the inner arrays where `column` is an array of arrays with a count; 0 for all others.
+/// The length of the inner arrays if `column` is an array of arrays with a count; 0 for all others.
 std::size_t InnerLength(const ROOT::RDF::RNode &frame, const std::string &column)
 {
    TTree *tree = TreeOf(frame);
@@ -92,12 +92,12 @@ std::size_t InnerLength(const ROOT::RDF::RNode &frame, const std::string &column
    return leaf && IsTable(*leaf) ? leaf->GetLenStatic() : 0;
 }
 
-/// Why `target` is no plain column of a tree; "" if it is. Throws for one of another kind than was asked for.
+/// Why `target` is not a plain column of a tree; "" if it is. Throws for a column of another kind than requested.
 std::string WhyNotPlain(ROOT::RDF::RNode frame, ColumnTarget target, const std::string &source)
 {
    const auto inner = target.fMask || target.fScalar ? 0 : InnerLength(frame, target.fColumn);
    if (inner && (target.fInner == 0 || target.fInner == inner))
-      return ""; // a list of all its numbers, whose type no data frame knows
+      return ""; // a list of all its values, whose type no data frame knows
    if (target.fMask || target.fInner)
       return "a mask or a list of lists";
    if (!frame.HasColumn(NameInFrame(frame, target.fColumn)))
@@ -111,7 +111,7 @@ std::string WhyNotPlain(ROOT::RDF::RNode frame, ColumnTarget target, const std::
    return "";
 }
 
-/// Whether `file` is a name that leads ROOT to a file of that name, and to nothing else.
+/// Whether `file` is a name that ROOT resolves to a file of that name, and to nothing else.
 bool IsPlainFile(const std::string &file)
 {
    struct stat found;
@@ -233,7 +233,7 @@ PlanWithoutRoot(const std::string &tree, const std::string &file, const std::vec
       plan.fStarts = {0, entries};
       plan.fFiles.push_back(std::move(described));
       return plan;
-   } catch (const rust::Error &) { // ROOT can do it, or finds better words
+   } catch (const rust::Error &) { // ROOT can read it, or gives a better message
       return std::nullopt;
    }
 }

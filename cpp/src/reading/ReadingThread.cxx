@@ -19,7 +19,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// What the thread does, shared by it and its owner.
+/// The state that the thread and its owner share.
 class ReadingThread::Work {
 public:
    Work(std::shared_ptr<StreamData> stream, const Core::Epoch &epoch)
@@ -48,8 +48,8 @@ public:
          Core::feed_fail(*fFeed, reason);
    }
 
-   /// Waits until the thread reads no more: as long as what it reads in one go takes, or until it is clear that it waits for
-   /// us.
+   /// Waits until the thread has stopped reading: as long as one uninterrupted read takes, or until it is clear that
+   /// the thread waits for us.
    void Wait()
    {
       constexpr std::chrono::seconds kPatience(5);
@@ -88,8 +88,8 @@ private:
    bool fDone = false;
 };
 
-/// Stands first in ROOT's list of open files, and so hears, before any other is closed and without the lock, that ROOT
-/// closes them all: by gROOT->CloseFiles(), which the end of the session calls first.
+/// The first entry in ROOT's list of open files. It therefore learns, before any other file is closed and without the
+/// lock, that ROOT closes them all: by gROOT->CloseFiles(), which the end of the session calls first.
 class ReadingThread::FilesClosing : public TMemFile {
 public:
    explicit FilesClosing(std::shared_ptr<Work> work) : TMemFile("CladTorch::Stream", "recreate"), fWork(std::move(work))
@@ -99,7 +99,7 @@ public:
       static_cast<TList *>(gROOT->GetListOfFiles())->AddFirst(this);
    }
 
-   /// Leaves the file as it is, so that it stays ours to delete.
+   /// Does nothing to the file, so that it remains ours to delete.
    void Close(Option_t *) override
    {
       fWork->Fail("ROOT closed its files while the stream was read");

@@ -11,11 +11,13 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Serves the feed of one epoch on a thread of its own until the epoch is over, something goes wrong, or this ends.
+/// Serves the feed of one epoch on its own thread until the epoch is over, an error occurs, or this object is
+/// destroyed.
 ///
-/// The thread needs ROOT's lock (to open files, to compile), and the end of this may come while the caller holds it: cling
-/// destroys the variables of a macro under the lock. So nobody waits for the thread without a limit; a thread that outlives
-/// its owner keeps what it reads from. It also ends before ROOT closes its files, at the end of the session.
+/// The thread needs ROOT's lock (to open files, to compile), and this object may be destroyed while the caller holds
+/// it: cling destroys the variables of a macro under the lock. So no wait for the thread is unlimited; a thread that
+/// outlives its owner keeps what it reads from. The thread also ends before ROOT closes its files, at the end of the
+/// session.
 class ReadingThread {
 public:
    ReadingThread(std::shared_ptr<StreamData> stream, const Core::Epoch &epoch);

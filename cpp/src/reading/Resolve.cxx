@@ -27,7 +27,7 @@ std::string DefineExpression(ROOT::RDF::RNode &frame, ColumnTarget &target, cons
    } catch (const std::exception &e) {
       throw refused(e, "");
    }
-   CheckColumns(frame, target.fReads, source); // first, lest the compiler complain of a type that is not read anyway
+   CheckColumns(frame, target.fReads, source); // first, or the compiler may reject a type that is not read anyway
    try {
       return DefineHidden(frame, code);
    } catch (const std::exception &e) {
@@ -35,7 +35,7 @@ std::string DefineExpression(ROOT::RDF::RNode &frame, ColumnTarget &target, cons
    }
 }
 
-/// A float that C++ reads back as it is.
+/// A float literal that C++ reads back exactly.
 std::string Literal(float value)
 {
    std::ostringstream text;
@@ -43,7 +43,7 @@ std::string Literal(float value)
    return text.str();
 }
 
-/// C++ that makes a flat list of `lists`; "" where that is not possible.
+/// C++ code that makes a flat list of `lists`; "" if that is not possible.
 std::string Conversion(const TypeShape &shape, const ColumnTarget &target)
 {
    const std::string call = "CladTorch::Internal::";
@@ -57,8 +57,8 @@ std::string Conversion(const TypeShape &shape, const ColumnTarget &target)
    return call + "Padded(lists, " + inner + ", " + Literal(target.fPad) + ")";
 }
 
-/// Adds a column that is made by `conversion` of the `lists` in `column`, and returns its name. The interpreter gets a
-/// function, not an expression: the column's name may be none in C++ (`tracks.fMass[2]`).
+/// Adds a column that `conversion` makes of the `lists` in `column`, and returns its name. The interpreter gets a
+/// function, not an expression: the column's name may not be a C++ name (`tracks.fMass[2]`).
 std::string DefineConverted(ROOT::RDF::RNode &frame, const std::string &column, const std::string &type,
                             const std::string &conversion)
 {
@@ -86,7 +86,7 @@ std::string DefineConverted(ROOT::RDF::RNode &frame, const std::string &column, 
                             "one from it");
 }
 
-/// Scalars take one number; a longer row needs a column of several.
+/// Scalars take one value; a longer row needs a column of several.
 void CheckShape(bool scalar, const ColumnTarget &target, const std::string &type, const std::string &column)
 {
    if (scalar && (target.fLength > 1 || target.fMask))
@@ -116,7 +116,7 @@ const ColumnType &Resolve(ROOT::RDF::RNode &frame, ColumnTarget &target, const s
    const auto shape = ShapeOf(type);
    const auto *found = FindColumnType(type);
    if (!found && FindScalarType(shape.fElement)) {
-      CheckColumns(frame, target.fReads, source); // first, lest the advice to give a shape lead to a refusal
+      CheckColumns(frame, target.fReads, source); // first, so that advice to give a shape does not lead to a refusal
       CheckShape(false, target, type, column);
       const auto conversion = Conversion(shape, target);
       if (conversion.empty())

@@ -13,8 +13,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Finds the functions for what `target` reads; where that is no column it is an expression (see Dataset), and where it
-/// is one of a type that needs the interpreter (std::array, lists of lists) it is converted. Both become columns of
+/// Finds the functions for the column that `target` reads. If there is no such column, the text is an expression (see
+/// Dataset); if its type needs the interpreter (std::array, lists of lists), it is converted. Both become columns of
 /// `frame`, and `target.fColumn` the name of the one to read. Throws for a column that is missing or of another kind.
 const ColumnType &Resolve(ROOT::RDF::RNode &frame, ColumnTarget &target, const std::string &source);
 

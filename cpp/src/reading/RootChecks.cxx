@@ -24,10 +24,10 @@ namespace Internal {
 
 namespace {
 
-/// Kinds of TBranchElement, as TBranchElement::GetType has them.
+/// Kinds of TBranchElement, as TBranchElement::GetType returns them.
 enum EKind { kClones = 3, kCollection = 4, kClonesMember = 31, kCollectionMember = 41 };
 
-/// A damaged file can hold classes without end.
+/// A damaged file can contain classes without end.
 constexpr int kDeepestClass = 16;
 
 bool IsBitset(const std::string &type)
@@ -35,8 +35,8 @@ bool IsBitset(const std::string &type)
    return type.rfind("bitset<", 0) == 0 || type.rfind("std::bitset<", 0) == 0;
 }
 
-/// Whether ROOT gives a member of `type` the room of another container in a list of objects, and frees what it has not
-/// allocated, or ends the process.
+/// Whether ROOT gives a member of `type` in a list of objects the room of another container, and then frees memory that
+/// it has not allocated, or ends the process.
 bool FailsInList(const std::string &type)
 {
    const auto container = ShapeOf(type).fContainers;
@@ -44,8 +44,7 @@ bool FailsInList(const std::string &type)
           (!container.empty() && (container[0] == "list" || container[0] == "forward_list"));
 }
 
-/// The member, of a type for which `fails` holds, because of which ROOT cannot hold objects of `type` without its library;
-/// "" where there is none.
+/// The member whose type `fails`, so that ROOT cannot hold objects of `type` without its library; "" if there is none.
 std::string WhyNotWithoutLibrary(TClass &type, bool (*fails)(const std::string &type), int depth = 0)
 {
    if (type.HasDictionary())
@@ -69,7 +68,7 @@ std::string WhyNotWithoutLibrary(TClass &type, bool (*fails)(const std::string &
    return "";
 }
 
-/// Arrays whose length is another member.
+/// Whether the branch holds arrays whose length is another member.
 bool HasCount(const TBranchElement &branch)
 {
    const int type = branch.GetStreamerType();
@@ -77,7 +76,7 @@ bool HasCount(const TBranchElement &branch)
    return type > kFirst && type < kFirst + TVirtualStreamerInfo::kOffsetL;
 }
 
-/// A member of an object of class `type`.
+/// Why ROOT cannot read a member of an object of class `type`; "" if it can.
 std::string WhyNotObject(TClass *type, bool (*fails)(const std::string &type))
 {
    const auto reason = type ? WhyNotWithoutLibrary(*type, fails) : "";
@@ -85,14 +84,14 @@ std::string WhyNotObject(TClass *type, bool (*fails)(const std::string &type))
                                    " without its dictionary: " + reason;
 }
 
-/// The class of the object that `branch` is a part of; null where it is none.
+/// The class of the object that `branch` is a part of; null if it is not part of one.
 TClass *WholeOf(TBranchElement &branch)
 {
    auto *whole = dynamic_cast<TBranchElement *>(branch.GetMother());
    return whole && whole != &branch ? TClass::GetClass(whole->GetClassName(), kTRUE, kTRUE) : nullptr;
 }
 
-/// A member of the objects of a collection.
+/// Why ROOT cannot read a member of the objects of a collection; "" if it can.
 std::string WhyNotMember(TBranchElement &branch, const TypeShape &shape)
 {
    const auto lists = shape.fContainers.size();
@@ -105,7 +104,7 @@ std::string WhyNotMember(TBranchElement &branch, const TypeShape &shape)
    TClass *type = master ? TClass::GetClass(master->GetClonesName(), kTRUE, kTRUE) : nullptr;
    if (!type)
       return "objects of a class that the file does not describe";
-   // There TTreeReaderArray takes the place in the member's own class for that in the object.
+   // There TTreeReaderArray uses the member's place in its own class as its place in the object.
    const std::string owner = branch.GetClassName();
    const bool own = owner == type->GetName() || owner == "TObject";
    if (branch.GetType() == kClonesMember && !own && (branch.GetOffset() != 0 || !type->InheritsFrom(owner.c_str())))
@@ -137,7 +136,7 @@ bool LeavesOffsetsOut(TBranch &branch)
    return varies && branch.GetIOFeatures().Test(ROOT::Experimental::EIOFeatures::kGenerateOffsetMap);
 }
 
-/// What of `branch` ROOT's data frame does not read right, for the classes of what it holds; "" if it does.
+/// The part of `branch` that ROOT's data frame reads wrongly because of its classes; "" if it reads all correctly.
 std::string WhyNotByRoot(TBranch &branch, const std::string &column, const std::string &type)
 {
    if (branch.IsA() == TBranchElement::Class())
@@ -166,7 +165,7 @@ std::string WhyNotByRoot(TBranch &branch, const std::string &column, const std::
                             " reliably. Write the numbers into a branch of their own, in a loop over TTree::GetEntry");
 }
 
-/// Behind the last entry of a branch ROOT goes on with that entry's numbers.
+/// After the last entry of a branch ROOT repeats that entry's values.
 void CheckLength(TBranch &branch, const std::string &column, const std::string &file, const std::string &source)
 {
    const auto entries = branch.GetEntries(), all = branch.GetTree()->GetEntries();
@@ -212,7 +211,7 @@ void CheckFiles(TChain &chain, const std::set<std::string> &columns, bool whole,
    }
 }
 
-/// The chains among the friends of `tree`, of which `loaded` is loaded.
+/// Checks the chains among the friends of `tree`; `loaded` is the tree that it has loaded.
 void CheckFriends(TTree &tree, TTree &loaded, const std::set<std::string> &columns, bool whole, const std::string &source)
 {
    const auto *friends = tree.GetListOfFriends();

@@ -25,7 +25,7 @@ void RowCollector::Take(unsigned int slot, const ColumnTarget &target, const Num
 
 void RowCollector::Rows::BeginRow(const Place_t &place)
 {
-   // Either the entry counts from the start of its file, or, where all files are one, from that of the source.
+   // The entry counts from the start of its file or, if all files are treated as one, from that of the source.
    if (!fStarts.empty())
       fEntries.push_back(place.first + 1 < fStarts.size() ? fStarts[place.first] + place.second : fStarts.back());
    fFeatures.resize(fFeatures.size() + fWidth);

@@ -19,12 +19,12 @@ namespace Internal {
 class RowCollector : public OrderedCollector {
 public:
    /// \param width Features of a row.
-   /// \param label Of each event, unless columns give another.
-   /// \param starts First entry of each file, if the entries of the rows are to be known.
+   /// \param label Label of each event, unless columns provide it.
+   /// \param starts First entry of each file, if the entries of the rows are to be recorded.
    RowCollector(Core::Dataset &data, std::size_t width, unsigned int slots, const Origin &origin, double label,
                 const std::vector<std::uint64_t> &starts);
 
-   /// Of each row, its entry, counted over all files. Without `starts` empty.
+   /// The entry of each row, counted over all files. Empty without `starts`.
    const std::vector<std::uint64_t> &Entries() const { return fEntries; }
 
    void Take(unsigned int slot, const ColumnTarget &target, const Numbers &numbers) override;
@@ -36,7 +36,7 @@ private:
       {
       }
       void BeginRow(const Place_t &) override;
-      /// Room for the column's numbers in the present row, `target.fLength` of them.
+      /// Room for the column's values in the present row, `target.fLength` of them.
       float *Slots(const ColumnTarget &target);
 
       std::size_t fWidth;
@@ -56,7 +56,7 @@ private:
 
    Core::Dataset &fData;
    std::size_t fWidth;
-   std::size_t fLabelWidth; ///< numbers of a label
+   std::size_t fLabelWidth; ///< values per label
    float fLabel;
    std::vector<std::uint64_t> fStarts;
    std::vector<std::uint64_t> fEntries;

@@ -17,7 +17,7 @@ using namespace Internal;
 
 namespace Internal {
 
-/// What Batches points to; the thread ends before what it reads for.
+/// The data of Batches; the thread ends before the objects that it reads for.
 struct BatchesData {
    BatchesData(std::shared_ptr<StreamData> stream, rust::Box<Core::Epoch> epoch)
       : fEpoch(std::move(epoch)), fThread(std::move(stream), *fEpoch)
@@ -27,7 +27,7 @@ struct BatchesData {
    HomeProcess fHome;
    rust::Box<Core::Epoch> fEpoch;
    std::shared_ptr<Core::Batch> fBatch = std::make_shared<Core::Batch>();
-   std::shared_ptr<Core::Batch> fLast = std::make_shared<Core::Batch>(); ///< the one before, whose memory may be free
+   std::shared_ptr<Core::Batch> fLast = std::make_shared<Core::Batch>(); ///< the previous one, whose memory may be free
    std::size_t fWidth = 0;
    std::size_t fTargets = 1;
    ReadingThread fThread;
@@ -35,12 +35,12 @@ struct BatchesData {
 
 namespace {
 
-/// Makes `batch` one that no view shows.
+/// Makes `batch` one that no view shares.
 void FreeOfViews(std::shared_ptr<Core::Batch> &batch)
 {
    if (batch.use_count() > 1)
       batch = std::make_shared<Core::Batch>();
-   // What another thread did with its view, which is gone, comes before what is written now.
+   // Orders other threads' reads through views, now gone, before the writes that follow.
    std::atomic_thread_fence(std::memory_order_acquire);
 }
 
@@ -81,7 +81,7 @@ void AddSource(StreamData &stream, const Source &source, const Label &label, con
    stream.fReaders.push_back(std::move(reader));
 }
 
-/// A view of a batch's numbers, which keeps the batch.
+/// A view of a batch's values, which keeps the batch alive.
 FloatView ViewOf(const std::shared_ptr<const Core::Batch> &batch, const rust::Vec<float> &values, std::size_t columns)
 {
    return {values.data(), batch->weights.size(), columns, batch};

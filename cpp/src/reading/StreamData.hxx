@@ -18,21 +18,21 @@
 namespace CladTorch {
 namespace Internal {
 
-/// What a Stream points to.
+/// The data of a Stream.
 struct StreamData {
    explicit StreamData(const DatasetData &columns);
 
-   /// Epoch 0 is the sample that training looks at first.
+   /// Epoch 0 is the sample that training reads first.
    rust::Box<Core::Epoch> Epoch(std::uint64_t number, EPart part, const Core::FitSpec &fit) const;
-   /// Of the events to train on, what this process reads where others train, too.
+   /// This process's share of the training events, if other processes train, too.
    rust::Box<Core::Epoch> EpochOfRank(std::uint64_t number, const Core::FitSpec &fit) const;
 
    rust::Box<Core::Stream> fCore;
-   Selection fSelection; ///< what all sources to come share
+   Selection fSelection; ///< shared by all sources added from now on
    Core::StreamSpec fSpec{};
-   std::vector<std::unique_ptr<RangeReader>> fReaders; ///< one a source
+   std::vector<std::unique_ptr<RangeReader>> fReaders; ///< one per source
    HomeProcess fHome;
-   std::mutex fReading; ///< the readers are used by one thread at a time
+   std::mutex fReading; ///< the readers serve one thread at a time
 };
 
 } // namespace Internal

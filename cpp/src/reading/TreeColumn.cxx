@@ -17,7 +17,7 @@ namespace Internal {
 
 namespace {
 
-/// A damaged file can hold branches or friends without end.
+/// A damaged file can contain branches or friends without end.
 constexpr int kDeepestBranch = 16;
 
 std::string FullName(TBranch &branch)
@@ -43,7 +43,7 @@ void CollectCalled(const TObjArray &branches, const std::string &name, int depth
    }
 }
 
-/// The branches called `name`: only those whose full name it is, where there are such.
+/// The branches called `name`: only those with that full name, if there are any.
 std::vector<TBranch *> Called(TTree &tree, const std::string &name)
 {
    std::vector<TBranch *> found;
@@ -133,7 +133,7 @@ std::string NameInFrame(ROOT::RDF::RNode frame, const std::string &column)
 {
    TTree *tree = TreeOf(frame);
    tree = tree && !IsDefined(frame, column) ? LoadedTree(*tree) : nullptr;
-   // Under the longer name ROOT's reader takes the count of an array from somewhere in memory.
+   // Under the longer name ROOT's reader takes the count of an array from arbitrary memory.
    if (const auto name = tree ? WithoutOnlyLeaf(*tree, column) : column; name != column && frame.HasColumn(name))
       return name;
    if (!tree || (frame.HasColumn(column) && column.find('[') == std::string::npos))

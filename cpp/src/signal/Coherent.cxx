@@ -24,7 +24,7 @@ using Internal::Slice;
 
 namespace {
 
-/// One behind the other; throws unless all are of as many detectors as the first.
+/// One after the other; throws unless all have as many detectors as the first.
 Core::SignalResponses ForCore(const std::vector<Response> &responses)
 {
    Core::SignalResponses found;

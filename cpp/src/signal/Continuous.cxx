@@ -36,7 +36,7 @@ std::vector<double> WhitenInBlocks(const std::vector<double> &strain, double rat
 
 namespace {
 
-/// [detectors, n], one behind the other; throws unless they are of one length.
+/// [detectors, n], one after the other; throws unless all have the same length.
 std::vector<float> Joined(const std::vector<std::vector<double>> &series, std::size_t detectors)
 {
    if (series.size() != detectors)

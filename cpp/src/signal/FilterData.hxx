@@ -1,4 +1,4 @@
-// What a MatchedFilter points to.
+// The data of a MatchedFilter.
 
 #ifndef CLADTORCH_FILTERDATA
 #define CLADTORCH_FILTERDATA
@@ -15,7 +15,7 @@ namespace Internal {
 struct FilterData {
    rust::Box<Core::MatchedFilter> fFilter;
 
-   /// Those of a search, for the core.
+   /// The filters of a search, for the core.
    static rust::Box<Core::FilterBank> Bank(const std::vector<Signal::MatchedFilter> &filters)
    {
       auto bank = Core::filter_bank();

@@ -21,7 +21,7 @@ struct Internal::OnlineData {
    double fRate;
    std::size_t fDetectors, fBlock;
    double fNext = std::numeric_limits<double>::quiet_NaN(); ///< time of the next block; NaN: any
-   double fBegin = 0;                                       ///< time of the first block since it began anew
+   double fBegin = 0;                                       ///< time of the first block since the last restart
    std::string fWaits = "no block has come";
 };
 
@@ -32,7 +32,7 @@ using Internal::LongCall;
 using Internal::Slice;
 
 namespace {
-/// Why `block` is no strain; empty where it is. One value throughout is a detector that is off.
+/// Why `block` is not valid strain; empty if it is. A constant block means that the detector is off.
 std::string WhyMissing(const std::vector<double> &block)
 {
    if (!std::all_of(block.begin(), block.end(), [](double h) { return std::isfinite(h); }))
@@ -48,7 +48,7 @@ std::string AtTime(double gps)
    return text;
 }
 
-/// Empty, or why the blocks at `gps` are not to be searched.
+/// Why the blocks at `gps` are not to be searched; empty if they are.
 std::string WhyMissing(const std::vector<std::vector<double>> &blocks, double gps)
 {
    for (std::size_t detector = 0; detector < blocks.size(); ++detector)
@@ -83,7 +83,7 @@ std::vector<float> OnlineSearch::Add(double gps, const std::vector<std::vector<d
                                         std::to_string(data.fBlock));
          joined.insert(joined.end(), block.begin(), block.end());
       }
-      // Half a sample is more than the times' rounding.
+      // More than half a sample cannot come from rounding of the times.
       const bool follows = std::abs(gps - data.fNext) <= 0.5 / data.fRate;
       data.fNext = gps + data.fBlock / data.fRate;
       data.fWaits = WhyMissing(blocks, gps);
@@ -99,7 +99,7 @@ std::vector<float> OnlineSearch::Add(double gps, const std::vector<std::vector<d
          if (!score.empty())
             data.fWaits.clear();
          return std::vector<float>(score.begin(), score.end());
-      } catch (const std::exception &e) { // the search has begun anew
+      } catch (const std::exception &e) { // the search has restarted
          data.fWaits = e.what();
          data.fBegin = data.fNext;
          throw;

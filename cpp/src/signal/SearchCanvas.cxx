@@ -41,7 +41,7 @@ void AddTrial(TGraphErrors &graph, double value, const Trial &trial)
       graph.SetPointError(graph.GetN() - 1, 0, trial.fScoreError);
 }
 
-/// Whether the values span so much that small ones lie on top of each other on a linear axis.
+/// Whether the values span so much that small ones overlap on a linear axis.
 bool IsWide(const TGraph &graph)
 {
    const auto [least, most] = std::minmax_element(graph.GetX(), graph.GetX() + graph.GetN());

@@ -130,7 +130,7 @@ Whitener::Whitener(const std::vector<double> &psd, double rate, std::size_t firs
          throw std::invalid_argument("a cut of " + std::to_string(length) + " samples from sample " +
                                      std::to_string(first) + " on does not fit into a window of " +
                                      std::to_string(samples) + ", the density's; move or shorten the cut");
-      // Whitening silence shows what is wrong with the density or the rate before an event loop does.
+      // Whitening silence reveals an invalid density or rate before an event loop does.
       Core::signal_whiten(Slice(std::vector<double>(samples)), Slice(psd), rate);
    });
 }

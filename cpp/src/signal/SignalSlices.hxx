@@ -1,4 +1,4 @@
-// Numbers on their way between C++ and the Rust core.
+// Arrays on their way between C++ and the Rust core.
 
 #ifndef CLADTORCH_SIGNALSLICES
 #define CLADTORCH_SIGNALSLICES
@@ -22,7 +22,7 @@ inline std::vector<double> Copy(const rust::Vec<double> &values)
    return {values.begin(), values.end()};
 }
 
-/// Of real and imaginary parts in turns.
+/// Copies alternating real and imaginary parts.
 inline std::vector<std::complex<double>> CopyComplex(const rust::Vec<double> &parts)
 {
    std::vector<std::complex<double>> values;

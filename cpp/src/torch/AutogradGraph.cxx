@@ -36,7 +36,7 @@ void CheckNode(Node &node)
       throw Unobservable("it puts a hook on a gradient (register_hook(), retain_grad()), that of " + node.name());
 }
 
-/// Where gradients of `arguments` arrive. An operator with many results makes one place for each.
+/// Where gradients of `arguments` arrive. An operator with many results makes a place for each.
 std::vector<torch::autograd::Edge> Ends(const TensorList &arguments)
 {
    std::vector<torch::autograd::Edge> ends;

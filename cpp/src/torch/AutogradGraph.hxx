@@ -13,12 +13,12 @@
 namespace CladTorch {
 namespace Internal {
 
-/// For each output, which arguments its gradient reaches.
+/// For each output, the arguments that its gradient reaches.
 using Reached = std::vector<std::vector<bool>>;
 
-/// Follows the graph from each of `outputs` back to `arguments`. Throws Unobservable where it has a node that is no operator's (a
-/// custom torch::autograd::Function) or ends elsewhere, where it has a hook, and where a hook was put on one of the arguments'
-/// first `inputs`.
+/// Follows the graph from each of `outputs` back to `arguments`. Throws Unobservable if it contains a node that is not
+/// an operator's (a custom torch::autograd::Function), ends elsewhere or has a hook, or if one of the first `inputs`
+/// arguments has a hook.
 /// \param begin Autograd's sequence number before the function ran: older nodes belong to captured tensors.
 Reached FollowAutogradGraph(const TensorList &arguments, std::size_t inputs, const TensorList &outputs, std::uint64_t begin);
 

@@ -18,11 +18,11 @@ class Layout {
 public:
    explicit Layout(const torch::Tensor &tensor);
    bool Fits(const torch::Tensor &tensor) const;
-   /// Whether type and shape are these.
+   /// Whether type and shape match those of `tensor`.
    bool HasShape(const torch::Tensor &tensor) const { return tensor.scalar_type() == fType && tensor.sizes() == fShape; }
-   /// Type, shape and a GPU, for people.
+   /// Type, shape and, if on a GPU, the device, as text.
    std::string Describe() const;
-   /// A tensor like that, with any numbers.
+   /// A tensor with this layout and arbitrary values.
    torch::Tensor Empty() const { return torch::empty_strided(fShape, fStrides, torch::dtype(fType).device(fDevice)); }
 
 private:
@@ -32,7 +32,7 @@ private:
    std::vector<std::int64_t> fStrides;
 };
 
-/// The tensors that a function captures: the function's own, whose numbers are read at each call.
+/// The tensors that a function captures: the function's own, whose values are read at each call.
 class Captured {
 public:
    Captured() = default;
@@ -40,7 +40,7 @@ public:
 
    const TensorList &Tensors() const { return fTensors; }
    std::size_t Size() const { return fTensors.size(); }
-   /// Whether they still have the layouts, and require the gradients, that they had.
+   /// Whether they still have their layouts, and require the same gradients.
    bool Fit() const;
 
 private:

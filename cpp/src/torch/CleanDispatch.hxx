@@ -14,8 +14,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// While it lives, this thread dispatches operators as if it were not inside one: autograd works, and whoever is
-/// recording the caller does not see what is done here.
+/// While it lives, this thread dispatches operators as if it were not inside one: autograd works, and a recording of
+/// the caller does not see the operators called here.
 class CleanDispatch {
 public:
    CleanDispatch() : fKeys(c10::default_included_set, c10::default_excluded_set), fResume(torch::jit::tracer::pauseTracing()) {}
@@ -23,7 +23,7 @@ public:
    CleanDispatch &operator=(const CleanDispatch &) = delete;
 
 private:
-   /// Goes on recording at the end. LibTorch demands clean keys for that as well.
+   /// Resumes recording at the end. LibTorch requires clean keys for that as well.
    struct Resume {
       explicit Resume(std::function<void()> resume) : fResume(std::move(resume)) {}
       ~Resume() { fResume(); }

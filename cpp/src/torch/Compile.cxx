@@ -22,29 +22,29 @@
 namespace CladTorch {
 namespace Internal {
 
-/// What a Forward() leaves for its Backward().
+/// The state that Forward() leaves for Backward().
 struct LastCall {
    std::shared_ptr<const Specialisation> fSpecialisation;
    SavedCall fSaved;
-   TensorList fOutputs; ///< with LibTorch's own graph where that ran
+   TensorList fOutputs; ///< with LibTorch's own graph if LibTorch ran it
    TensorList fInputs;  ///< as LibTorch's own graph has them
 };
 
-/// What to do about a function that is another one for other numbers of rows.
+/// The remedy for a function that does something else for other numbers of rows.
 constexpr const char *kWithoutBatch = "compile it without fDynamicBatch: each number of rows is then observed by itself";
 
 struct CompiledData {
-   /// Shapes remembered: who brings a new one with every call must not fill the memory.
+   /// Shapes remembered: a caller that brings a new one with every call must not fill the memory.
    static constexpr std::size_t kMost = 256;
-   /// Of the calls with others, once there are so many: one in as many as this gets its own. To observe a function takes as long
-   /// as LibTorch takes for some ten calls.
+   /// Once there are that many, one in this many calls with other shapes gets its own. To observe a function takes as
+   /// long as about ten calls of LibTorch.
    static constexpr std::size_t kPatience = 32;
 
    CompiledData(ListFunction function, const TensorList &examples, const CompileOptions &options, const torch::nn::Module *module)
       : fFunction(std::make_shared<const ListFunction>(std::move(function))), fOptions(options), fModules(All(module))
    {
       Core::compiled_check_time_limit(options.fTimeLimit);
-      fFirst = Find(examples, AllOf(examples)); // which asks whether there is one already
+      fFirst = Find(examples, AllOf(examples)); // which checks whether there is one already
    }
 
    /// The module and its parts, at every depth. The function keeps the module, which keeps its parts.
@@ -77,7 +77,7 @@ struct CompiledData {
       return wanted;
    }
 
-   /// Those that LibTorch would find wanted now.
+   /// The gradients that LibTorch would compute now.
    static Wanted AsRecorded(const TensorList &inputs)
    {
       const bool recorded = torch::GradMode::is_enabled();
@@ -95,7 +95,7 @@ struct CompiledData {
          if (auto known = Known(mode, inputs, wanted))
             return known;
       }
-      // One at a time makes new ones, which takes seconds with a compiler; what is known is found meanwhile.
+      // One thread at a time makes new ones, which takes seconds with a compiler; existing ones are found meanwhile.
       const std::lock_guard<std::mutex> making(fMaking);
       {
          const std::shared_lock<std::shared_mutex> reading(fMutex);
@@ -111,7 +111,7 @@ struct CompiledData {
       } catch (const Thrown &thrown) {
          if (!fFirst)
             Rethrow(thrown);
-         // The call will throw it, after whatever the function does before that.
+         // The call will throw it, after the function's earlier effects.
          return std::make_shared<const Specialisation>(fFunction, inputs, wanted, "the function throws");
       }
       const std::unique_lock<std::shared_mutex> writing(fMutex);
@@ -139,10 +139,10 @@ struct CompiledData {
       fInconstant.clear();
    }
 
-   /// What the calling thread's last Forward() left; the reference is its own.
+   /// The state of the calling thread's last Forward(); it alone uses the reference.
    LastCall &Last()
    {
-      // Not the thread's number, which a later thread gets again.
+      // Not the thread's number, which a later thread may get again.
       static thread_local const auto thread = std::make_shared<const char>();
       const std::lock_guard<std::mutex> lock(fLastMutex);
       const auto known = fLast.find(thread);
@@ -173,7 +173,7 @@ private:
       return nullptr;
    }
 
-   /// Whether shapes push one another out, and LibTorch may run those that have no place.
+   /// Whether shapes displace one another, so that LibTorch may run those without a place.
    bool TakesTurns() const
    {
       const std::shared_lock<std::shared_mutex> reading(fMutex);
@@ -199,7 +199,8 @@ private:
 
    bool MayRunOnLibTorch() const { return fOptions.fBackEnd == kAnyBackEnd || fOptions.fBackEnd == kFastestBackEnd; }
 
-   /// From an observation for every number of rows; null where there is none, or none that holds for these inputs.
+   /// A specialisation from an observation for every number of rows; null if there is none, or none that fits these
+   /// inputs.
    std::shared_ptr<const Specialisation>
    FromBatch(const std::vector<bool> &mode, const TensorList &inputs, const Wanted &wanted)
    {
@@ -209,7 +210,7 @@ private:
       const auto rows = inputs[0].size(0);
       if (rows == batch->Rows()) {
          auto first = std::make_shared<const Specialisation>(fFunction, inputs, wanted, fOptions, [&] { return batch->At(rows); });
-         return first->Compiled() ? first : nullptr; // an observation of its own can be split
+         return first->Compiled() ? first : nullptr; // its own observation can be split
       }
       const auto observe = [&] {
          auto derived = batch->At(rows);
@@ -225,7 +226,7 @@ private:
       return made->Compiled() ? made : nullptr;
    }
 
-   /// What these inputs are another number of rows of, observed now where it was not.
+   /// The observation that these inputs match except for their number of rows; made now if there is none.
    const DynamicBatch *Batch(const std::vector<bool> &mode, const TensorList &inputs, const Wanted &wanted)
    {
       if (!fOptions.fDynamicBatch || fOptions.fBackEnd == kAutogradBackEnd || !DynamicBatch::CanBegin(inputs))
@@ -238,9 +239,9 @@ private:
             fBatches.pop_front();
          return &fBatches.emplace_back(mode, DynamicBatch(*fFunction, inputs, wanted, fOptions.fName, kWithoutBatch)).second;
       } catch (const Unobservable &) {
-         return nullptr; // LibTorch runs it, whatever the rows
+         return nullptr; // LibTorch runs it for any number of rows
       } catch (const std::exception &) {
-         if (!fFirst) // the user hears of it once
+         if (!fFirst) // the user is told once
             throw;
          return nullptr;
       }
@@ -272,18 +273,18 @@ private:
       }
    }
 
-   mutable std::shared_mutex fMutex; ///< of the list, never held for long
+   mutable std::shared_mutex fMutex; ///< of the list; held only briefly
    const std::vector<const torch::nn::Module *> fModules;
    std::vector<std::pair<std::vector<bool>, std::shared_ptr<const Specialisation>>> fSpecialisations; ///< by Mode()
-   std::mutex fMaking; ///< of new ones
-   std::size_t fMisses = 0; ///< when all places were taken; guarded by fMaking
+   std::mutex fMaking; ///< for making new ones
+   std::size_t fMisses = 0; ///< calls when all places were taken; guarded by fMaking
    std::string fInconstant; ///< why the function is not observed again; guarded by fMaking
    std::list<std::pair<std::vector<bool>, DynamicBatch>> fBatches; ///< by Mode()
    std::mutex fLastMutex;
-   std::map<std::weak_ptr<const char>, LastCall, std::owner_less<>> fLast; ///< by thread, those that have ended too
+   std::map<std::weak_ptr<const char>, LastCall, std::owner_less<>> fLast; ///< by thread; ended threads stay in it
 
 public:
-   std::shared_ptr<const Specialisation> fFirst; ///< of the examples; null until it is made
+   std::shared_ptr<const Specialisation> fFirst; ///< of the examples; null until it exists
 };
 
 namespace {
@@ -313,7 +314,7 @@ TensorList Detached(const TensorList &tensors)
    return detached;
 }
 
-/// The only output; of several, `instead` is the method to use.
+/// The only output; if there are several, `instead` names the method to use.
 torch::Tensor Single(const TensorList &outputs, const char *instead)
 {
    if (outputs.empty())
@@ -328,7 +329,8 @@ bool AnyNegative(const TensorList &tensors)
    return std::any_of(tensors.begin(), tensors.end(), [](const auto &tensor) { return tensor.defined() && tensor.is_neg(); });
 }
 
-/// With the very numbers in memory: of some views, imag(conj(z)) for one, LibTorch puts off the change of sign.
+/// Tensors whose values are in memory as shown: for some views, such as imag(conj(z)), LibTorch defers the change of
+/// sign.
 TensorList WithoutNegative(const TensorList &tensors)
 {
    TensorList resolved;
@@ -337,8 +339,8 @@ TensorList WithoutNegative(const TensorList &tensors)
    return resolved;
 }
 
-/// LibTorch's usual mode where its inference mode is on: what is made and kept goes backward. LibTorch's own graph needs
-/// more: see where it is made.
+/// LibTorch's normal mode inside its inference mode, so that the tensors made and kept here can go backward. LibTorch's
+/// own graph needs more: see where it is made.
 class UsualMode {
    std::optional<c10::InferenceMode> fOff; // switching costs as much as a small tensor
 
@@ -350,8 +352,8 @@ public:
    }
 };
 
-/// Whether operators go where they go by default, or as in LibTorch's inference mode: not below autograd, and neither recorded,
-/// nor transformed (vmap), nor cast (autocast).
+/// Whether operators are dispatched by default, or as in LibTorch's inference mode: not below autograd, and neither
+/// recorded, nor transformed (vmap), nor cast (autocast).
 bool DispatchesPlainly()
 {
    const auto keys = c10::impl::tls_local_dispatch_key_set();
@@ -370,7 +372,7 @@ TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
       return Detached((*data.fFunction)(inputs)); // kernels could not read the memory
    if (AnyNegative(inputs))
       return Forward(data, WithoutNegative(inputs), last);
-   last.fSpecialisation = nullptr; // nothing to go back through where this call fails
+   last.fSpecialisation = nullptr; // nothing to go back through if this call fails
    const UsualMode usual;
    const auto specialisation = data.Find(inputs, CompiledData::AllOf(inputs));
    TensorList outputs;
@@ -378,7 +380,7 @@ TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
       outputs = specialisation->Forward(CompiledData::WithConstants(inputs, *specialisation), &last.fSaved);
       last.fOutputs = outputs;
    } else {
-      // Also where the caller has put autograd off, as operators' kernels do.
+      // Also if the caller has disabled autograd, as operators' kernels do.
       const c10::InferenceMode recording(false);
       last.fInputs = Leaves(inputs);
       last.fOutputs = specialisation->OnLibTorch(last.fInputs);
@@ -389,8 +391,8 @@ TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
    return outputs;
 }
 
-/// Copies of those that share memory with one another or with adjoints, and none that goes back further: what the caller does with
-/// one of them changes no other one.
+/// Copies the gradients that share memory with one another or with adjoints, and detaches all: a change that the caller
+/// makes to one of them changes no other.
 void SetApart(TensorList &gradients, const TensorList &adjoints)
 {
    for (auto gradient = gradients.begin(); gradient != gradients.end(); ++gradient) {
@@ -425,7 +427,7 @@ TensorList Backward(const LastCall &last, const TensorList &adjoints)
 
 TensorList Jacobian(CompiledData &data, const TensorList &inputs)
 {
-   LastCall call; // of its own: the thread's last Forward() waits for its Backward()
+   LastCall call; // its own: the thread's last Forward() waits for its Backward()
    const auto output = Single(Forward(data, inputs, call), "Jacobian() is that of one: compile one that returns a single tensor");
    const auto outputs = output.numel();
    TensorList jacobian;
@@ -471,14 +473,14 @@ using namespace Internal;
 
 namespace {
 
-/// Errors name the method and the function.
+/// Adds the method and the function to errors.
 template <typename F>
 auto Named(const CompiledData &data, const char *method, F &&f) -> decltype(f())
 {
    try {
       return f();
    } catch (...) {
-      // Made only now: a call may take less time than a text.
+      // Made only now: a call may take less time than making a string.
       const auto where = "CladTorch::Compiled::" + std::string(method) + " of " + data.fOptions.fName;
       return TorchGuard(where.c_str(), []() -> decltype(f()) { throw; });
    }
@@ -489,8 +491,8 @@ auto Named(const CompiledData &data, const char *method, F &&f) -> decltype(f())
 Compiled::Compiled(ListFunction function, const TensorList &examples, const CompileOptions &options,
                    const torch::nn::Module *module)
    : fData(TorchGuard("CladTorch::Compile", [&] {
-        // Not make_shared, which writes to fData before it makes the object: where that throws, cling takes memory that was
-        // written to for a value and destroys it.
+        // Not make_shared, which writes to fData before it makes the object: if that throws, cling takes memory that
+        // was written to for a value and destroys it.
         return std::make_unique<CompiledData>(std::move(function), examples, options, module);
      }))
 {

@@ -12,12 +12,12 @@ namespace Internal {
 
 namespace {
 
-/// Stands between the inputs of a function and what they were computed from. Closed, it ends a way back: the first derivative
-/// by one argument must not go on to another one through an input that was computed from it, or that is it. Open, it lets second
-/// derivatives pass.
+/// A node between the inputs of a function and the operators that computed them. Closed, it ends a way back: the first
+/// derivative by one argument must not continue to another one through an input that was computed from it, or that is
+/// it. Open, it lets second derivatives pass.
 class Gate : public torch::autograd::Node {
 public:
-   /// `arguments`, the first `inputs` of them behind the gate: others that share their memory.
+   /// `arguments`, the first `inputs` of them behind the gate: other tensors that share their memory.
    TensorList Behind(const TensorList &arguments, std::size_t inputs)
    {
       const TensorList given(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs));
@@ -46,7 +46,8 @@ private:
    bool fClosed = false;
 };
 
-/// Throws where a captured tensor was computed from another one: LibTorch's derivative by the one contains that by the other.
+/// Throws if a captured tensor was computed from another one: LibTorch's derivative by the one contains that by the
+/// other.
 void CheckIndependent(const TensorList &arguments, std::size_t inputs)
 {
    for (std::size_t i = inputs; i < arguments.size(); ++i) {
@@ -88,7 +89,7 @@ TensorList CompiledFunction::Run(TensorList arguments, std::shared_ptr<const Spe
 
 torch::autograd::variable_list CompiledFunction::apply(torch::autograd::variable_list &&adjoints)
 {
-   const std::lock_guard<std::mutex> lock(mutex_); // LibTorch may go back on several threads
+   const std::lock_guard<std::mutex> lock(mutex_); // LibTorch may go backward on several threads
    if (!fSpecialisation)
       throw std::runtime_error("a second backward pass through a compiled function: the first one released its values; "
                                "keep them with retain_graph=true");

@@ -12,8 +12,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// One call, kept by LibTorch's graph until it goes backward. A node of its own and not a torch::autograd::Function, which
-/// boxes what it saves and describes every input at each call.
+/// One call, kept by LibTorch's graph until it goes backward. It is its own node and not a torch::autograd::Function,
+/// which boxes what it saves and describes every input at each call.
 class CompiledFunction : public torch::autograd::Node {
 public:
    /// The outputs for `arguments`, the inputs and the captured tensors, one of which requires a gradient.
@@ -24,12 +24,12 @@ public:
 
 private:
    torch::autograd::variable_list apply(torch::autograd::variable_list &&adjoints) override;
-   /// Where only some outputs were used and one compiled function goes back through all of them, LibTorch does it: the others'
-   /// adjoints are 0, and 0 times an infinite slope is no number.
+   /// If only some outputs were used and one compiled function goes back through all of them, LibTorch runs it: the
+   /// adjoints of the others are 0, and 0 times an infinite slope is NaN.
    TensorList OfSome(const TensorList &adjoints) const;
-   /// Where only some outputs were used, what the others alone depend on has no gradient.
+   /// If only some outputs were used, arguments that only the others depend on have no gradient.
    void ForgetUnreached(const TensorList &adjoints, TensorList &gradients) const;
-   /// LibTorch asks for the gradient of the gradient: it is made by LibTorch itself, from the function.
+   /// LibTorch requests the gradient of the gradient: LibTorch itself computes it, from the function.
    TensorList Differentiable(const TensorList &adjoints) const;
 
    std::shared_ptr<const Specialisation> fSpecialisation; ///< null once LibTorch has let it go

@@ -27,12 +27,12 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-/// LibTorch's operator behind a node that is on no list of the core's, where LibTorch has no kernel of its own for it either.
+/// LibTorch's operator of a node that the core does not list and for which LibTorch itself has no kernel of its own.
 std::optional<c10::OperatorHandle> CompositeOf(const Node &node)
 {
    if (!Core::operator_is_unknown(node.kind().toQualString()))
       return std::nullopt;
-   const auto *schema = node.maybeSchema(); // of these only: the search takes long, and a node keeps what it found
+   const auto *schema = node.maybeSchema(); // only for these: the search takes long, and a node caches its result
    if (!schema)
       return std::nullopt;
    auto handle = c10::Dispatcher::singleton().findSchema(schema->operator_name());
@@ -68,7 +68,7 @@ std::optional<c10::IValue> ArgumentOf(const Value &value, const TensorList &tens
    return c10::IValue(std::move(list));
 }
 
-/// What an operator returns, lists by their elements.
+/// The results of an operator, lists as their elements.
 TensorList TensorsOf(const torch::jit::Stack &results)
 {
    TensorList tensors;
@@ -79,7 +79,7 @@ TensorList TensorsOf(const torch::jit::Stack &results)
    return tensors;
 }
 
-/// Runs the operator with its tensors replaced by `tensors`, without a record of its own.
+/// Runs the operator with its tensors replaced by `tensors`, without recording it.
 TensorList Call(const Node &node, const c10::OperatorHandle &handle, const TensorList &tensors)
 {
    torch::jit::Stack stack;
@@ -95,7 +95,7 @@ TensorList Call(const Node &node, const c10::OperatorHandle &handle, const Tenso
    return TensorsOf(stack);
 }
 
-/// What the operator calls, recorded; null where that is not all that it does.
+/// The operators that it calls, recorded; null if it does more than call them.
 std::shared_ptr<Graph> Inside(const Node &node, const c10::OperatorHandle &handle)
 {
    torch::jit::Stack examples;
@@ -106,7 +106,7 @@ std::shared_ptr<Graph> Inside(const Node &node, const c10::OperatorHandle &handl
       examples.emplace_back(std::move(*example));
    }
    const torch::NoGradGuard withoutGradients;
-   const Writes ofThis; // not of the function whose operator it is
+   const Writes ofThis; // not those of the function whose operator it is
    const auto call = [&](const torch::jit::Stack &given) {
       TensorList tensors;
       for (const auto &one : given)
@@ -115,7 +115,7 @@ std::shared_ptr<Graph> Inside(const Node &node, const c10::OperatorHandle &handl
       const auto results = Call(node, handle, tensors);
       if (!watch.Draws().empty())
          throw Unobservable("it draws random numbers");
-      watch.End({}); // results may be views of what it was given
+      watch.End({}); // results may be views of its arguments
       return torch::jit::Stack(results.begin(), results.end());
    };
    const auto nameless = [](const torch::Tensor &) { return std::string(); };
@@ -126,7 +126,7 @@ std::shared_ptr<Graph> Inside(const Node &node, const c10::OperatorHandle &handl
    }
 }
 
-/// Whether kernels have rules for all that does not follow from numbers alone, which is computed once.
+/// Whether kernels have rules for all operators except those that depend on numbers alone, which are computed once.
 bool HasKernels(Graph &graph)
 {
    std::unordered_set<const Value *> numbers;
@@ -139,7 +139,7 @@ bool HasKernels(Graph &graph)
          numbers.insert(results.begin(), results.end());
          continue;
       }
-      const auto plain = WithoutUnderscore(*node); // of one that changes what the operator has made itself
+      const auto plain = WithoutUnderscore(*node); // for one that changes a tensor that the operator itself has made
       const auto kind = plain == c10::Symbol() ? node->kind() : plain;
       if (!Core::operator_obstacle(kind.toQualString()).empty())
          return false;
@@ -147,7 +147,7 @@ bool HasKernels(Graph &graph)
    return true;
 }
 
-/// Puts `inside` in the node's place, unless the node returns a list that is used as a whole.
+/// Replaces the node by `inside`, unless the node returns a list that is used as a whole.
 void Replace(Node &node, Graph &inside)
 {
    const auto results = Results(node);
@@ -163,7 +163,7 @@ void Replace(Node &node, Graph &inside)
       const_cast<Value *>(results[i])->replaceAllUsesWith(made[i]);
    for (auto *output : node.outputs())
       while (!output->uses().empty())
-         output->uses().front().user->destroy(); // took a list apart
+         output->uses().front().user->destroy(); // unpacked a list
    node.destroy();
 }
 
@@ -171,7 +171,7 @@ void Replace(Node &node, Graph &inside)
 
 void TakeCompositesApart(Graph &graph)
 {
-   std::vector<std::pair<Node *, c10::OperatorHandle>> composites; // Replace() destroys no other one of them
+   std::vector<std::pair<Node *, c10::OperatorHandle>> composites; // Replace() destroys none of the others
    for (auto *node : graph.nodes())
       if (auto handle = CompositeOf(*node))
          composites.emplace_back(node, *handle);

@@ -12,8 +12,9 @@ namespace CladTorch {
 namespace Internal {
 
 /// Replaces operators for which kernels have no rule, and which LibTorch runs by calling others (diff(), kron(),
-/// hinge_embedding_loss()), by those others, whose derivatives are LibTorch's for the whole. An operator stays whole where kernels
-/// lack one of its parts, and where it does more than call operators: reads values, draws random numbers.
+/// hinge_embedding_loss()), by those others, whose derivatives are LibTorch's for the whole. An operator is not
+/// replaced if kernels lack one of its parts, or if it does more than call operators: reads values, draws random
+/// numbers.
 void TakeCompositesApart(torch::jit::Graph &graph);
 
 } // namespace Internal

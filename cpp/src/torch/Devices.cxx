@@ -56,7 +56,7 @@ std::size_t CurrentStream(torch::Device device)
 {
    if (device.is_cpu())
       return 0;
-   // LibTorch's library for GPUs, which nobody links to, has registered how to ask it.
+   // LibTorch's library for GPUs, which nothing links to, has registered these functions.
    const c10::impl::VirtualGuardImpl gpu(device.type());
    return reinterpret_cast<std::size_t>(gpu.getStreamNativeHandle(gpu.getStream(device)));
 }

@@ -18,13 +18,14 @@
 namespace CladTorch {
 namespace Internal {
 
-/// That of the first of these tensors; the CPU where there are none. Functions run on one device: see CheckOneDevice().
+/// The device of the first of these tensors; the CPU if there are none. Functions run on one device: see
+/// CheckOneDevice().
 torch::Device DeviceOf(const std::vector<torch::Tensor> &tensors);
 
-/// Where a recorded value lies, if LibTorch recorded it.
+/// The device of a recorded value, if LibTorch recorded it.
 std::optional<torch::Device> DeviceOf(const torch::jit::Value &value);
 
-/// Throws Unobservable where inputs lie on several devices.
+/// Throws Unobservable if inputs are on several devices.
 void CheckOneDevice(const std::vector<torch::Tensor> &inputs);
 
 /// Number of a GPU for the core; -1 for the CPU.
@@ -33,14 +34,14 @@ std::int32_t GpuNumber(torch::Device device);
 /// The address of LibTorch's current stream of this thread on a GPU; 0 for its default stream and for the CPU.
 std::size_t CurrentStream(torch::Device device);
 
-/// What LibTorch's random numbers come from.
+/// The state of LibTorch's random number generators.
 struct RandomState {
    at::mt19937_data_pod fCpu;
    std::string fGpu; ///< its generator's bytes
    bool operator!=(const RandomState &other) const;
 };
 
-/// Of the CPU, and of `device` where that is a GPU.
+/// The state on the CPU, and on `device` if that is a GPU.
 RandomState RandomStateNow(torch::Device device);
 
 } // namespace Internal

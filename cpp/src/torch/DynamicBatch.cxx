@@ -24,7 +24,7 @@ std::string Taker(const Observation &observation, std::size_t index)
    return "";
 }
 
-/// A function as it was observed with so many rows.
+/// A function as it was observed with `fRows` rows.
 struct OfRows {
    const Observation &fObservation;
    std::int64_t fRows;
@@ -37,7 +37,7 @@ struct OfRows {
    }
 };
 
-/// Throws where the function calls other operators for other numbers of rows, and names the first one.
+/// Throws if the function calls other operators for other numbers of rows, and names the first one.
 void CheckOperators(const OfRows &first, const OfRows &other, const std::string &remedy)
 {
    const auto &a = first.fObservation.fGraph.nodes, &b = other.fObservation.fGraph.nodes;
@@ -48,7 +48,7 @@ void CheckOperators(const OfRows &first, const OfRows &other, const std::string 
                                   "the rows; " + remedy);
 }
 
-/// Throws where a tensor that the function makes of numbers follows the rows.
+/// Throws if a tensor that the function makes of numbers depends on the number of rows.
 void CheckConstants(const Observation &first, const Observation &other, const std::string &name, const std::string &remedy)
 {
    try {

@@ -20,28 +20,28 @@ namespace Internal {
 /// every input whose first dimension is as long. Thread-safe once made.
 class DynamicBatch {
 public:
-   /// Throws std::runtime_error, with what else to do, where the operators follow the rows in another way than their numbers
-   /// do, and Unobservable.
+   /// Throws std::runtime_error, with a remedy, if the operators depend on the number of rows otherwise than by their
+   /// sizes, and Unobservable.
    DynamicBatch(const ListFunction &function, const TensorList &examples, const Wanted &wanted, const std::string &name,
                 const std::string &remedy);
 
-   /// Whether inputs like these can be the examples of one: two rows at least, all of them dense. A dimension of one row
-   /// is broadcast, and none leaves LibTorch nothing to do: those are observed by themselves.
+   /// Whether inputs like these can be the examples of one: at least two rows, all of them dense. A dimension of one
+   /// row is broadcast, and with no rows LibTorch has nothing to do: such inputs are observed separately.
    static bool CanBegin(const TensorList &inputs);
 
-   /// Whether `inputs` differ from the examples in their number of rows alone, and captured tensors are as they were.
+   /// Whether `inputs` differ from the examples only in their number of rows, and captured tensors are unchanged.
    bool Fits(const TensorList &inputs) const;
-   /// What it was observed for.
+   /// The call for which it was observed.
    const Wanted &ForWanted() const { return fWanted; }
    std::int64_t Rows() const { return fRows; }
-   /// Of the examples, without its graph.
+   /// The observation of the examples, without its graph.
    const Observation &First() const { return fFirst; }
-   /// For the core; what is left can do nothing more.
+   /// Moves the core's part out; the rest of this object is then useless.
    rust::Box<Core::AnyBatch> TakeCore() { return std::move(*fCore); }
-   /// The function as it is seen with other inputs, a single row for one. Throws as Observe() does, and where it captures other
-   /// tensors.
+   /// The observation with other inputs, for example a single row. Throws as Observe() does, and if the function
+   /// captures other tensors.
    Observation ObserveLike(const ListFunction &function, const TensorList &inputs, const std::string &name) const;
-   /// As it would be observed with so many rows.
+   /// The observation that `rows` rows would give.
    Observation At(std::int64_t rows) const;
 
 private:
@@ -58,7 +58,7 @@ private:
    std::vector<Input> fInputs;
    Captured fCaptured;
    Observation fFirst; ///< of the examples, without its graph
-   std::optional<rust::Box<Core::AnyBatch>> fCore; ///< there once it is observed
+   std::optional<rust::Box<Core::AnyBatch>> fCore; ///< set once it is observed
 };
 
 } // namespace Internal

@@ -22,8 +22,8 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-/// `whole` [..., N P, ...] is `each` [..., N, P, ...] with dimensions `dim` and `dim + 1` joined; `base` [N, 1, ...] has n P for event n, and was
-/// added to `inside` [N, ...].
+/// `whole` [..., N P, ...] is `each` [..., N, P, ...] with dimensions `dim` and `dim + 1` joined; `base` [N, 1, ...]
+/// contains n P for event n, and was added to `inside` [N, ...].
 const char *const kSource = R"(
 def are_events(whole: Tensor, each: Tensor, inside: Tensor, base: Tensor, rows: int, points: int, dim: int) -> bool:
     sizes = whole.size()
@@ -54,14 +54,14 @@ def joined(taken: Tensor, whole: Tensor, dim: int) -> Tensor:
     return taken.reshape(sizes[:dim] + [-1] + sizes[dim + 1:])
 )";
 
-/// What the function of that name in kSource makes of `arguments`, at the insertion point.
+/// Inserts the function `name` of kSource, applied to `arguments`, at the insertion point.
 Value *Insert(Graph &graph, const std::string &name, const std::vector<Value *> &arguments)
 {
    static const auto functions = torch::jit::compile(kSource);
    return torch::jit::insertGraph(graph, *torch::jit::toGraphFunction(functions->get_function(name)).graph(), arguments)[0];
 }
 
-/// Whether the value is this whole number, or none where it may `miss`.
+/// Whether the value is this whole number, or None if it may `miss`.
 bool IsNumber(const Value *value, std::int64_t number, bool miss = false)
 {
    const auto constant = torch::jit::toIValue(value);
@@ -73,7 +73,7 @@ bool IsWhole(const Value *value)
    return value->type()->kind() == c10::TypeKind::IntType;
 }
 
-/// Whether the result has the elements of the first input in the same order, in dimensions of other sizes.
+/// Whether the result has the elements of the first input in the same order, but another shape.
 bool Reshapes(const Node &node)
 {
    using namespace torch::jit::aten;
@@ -90,13 +90,13 @@ Value *WithoutSlices(Value *value)
    return isAll ? WithoutSlices(node->input(0)) : value;
 }
 
-/// The numbers n P of the events.
+/// The offsets n P of the events.
 struct Base {
    Value *fRows = nullptr;   ///< N
    Value *fPoints = nullptr; ///< P
 };
 
-/// How many whole numbers from 0 on `node` makes; null: it makes others.
+/// The number of whole numbers from 0 on that `node` makes; null: it makes others.
 Value *Counted(Node &node)
 {
    const auto inputs = node.inputs();
@@ -124,7 +124,7 @@ std::optional<Base> BaseOf(Value *value)
    }
 }
 
-/// An operator that takes elements along dimension `fDim` of `fWhole`, by indices that are one row.
+/// An operator that takes elements along dimension `fDim` of `fWhole`, by indices in one row.
 struct Taking {
    Value *fWhole;
    Value *fFlat;
@@ -145,7 +145,7 @@ std::optional<Taking> TakingOf(Node &node)
    return Taking{node.input(0), *first, first - indices.begin()};
 }
 
-/// What are_events() takes.
+/// The arguments of are_events().
 std::vector<Value *> Arguments(Graph &graph, const Taking &taking)
 {
    auto *whole = WithoutSlices(taking.fWhole);
@@ -162,7 +162,7 @@ std::vector<Value *> Arguments(Graph &graph, const Taking &taking)
    return {};
 }
 
-/// Who takes elements [..., N P, ...] gets them [..., N, P, ...], and joins them where it does not reshape them anyway.
+/// Users of elements [..., N P, ...] get them as [..., N, P, ...], and join them unless they reshape them anyway.
 void ReplaceUses(Graph &graph, Node &node, Node &branch, Value *whole, Value *dim)
 {
    const auto uses = node.output()->uses();

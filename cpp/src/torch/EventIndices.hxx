@@ -9,9 +9,9 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Code for graphs joins the events of a batch, [N, P, ...] to [N P, ...], and takes elements by indices to which n P was added for
-/// event n. Where that is what the operators do, the elements are taken in each event, so that events do not know each other. Sizes are
-/// compared when the graph runs, which takes them from all events where they are others.
+/// Code for graphs joins the events of a batch, [N, P, ...] to [N P, ...], and takes elements by indices to which n P
+/// was added for event n. If the operators do exactly that, the elements are taken within each event, so that events
+/// are independent. Sizes are compared when the graph runs; if they differ, it takes elements from all events.
 void TakeInEvents(torch::jit::Graph &graph);
 
 } // namespace Internal

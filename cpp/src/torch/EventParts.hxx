@@ -12,7 +12,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Elements of an event of that shape. Throws for one that no event has.
+/// The number of elements of an event of that shape. Throws for one that no event has.
 std::size_t Width(const std::vector<std::size_t> &shape);
 
 /// `function` of tensors [events, shape...] as one of flat events [events, elements], whose elements are those of the

@@ -26,10 +26,10 @@ namespace {
 
 using Script = torch::jit::Module;
 
-/// Events with which a network is compared with its model, and how far their predictions may be apart.
+/// Number of events on which a network is compared with its model, and the largest allowed difference of predictions.
 constexpr std::int64_t kTrialEvents = 5;
 
-/// Throws where the network does not compute what the model predicts.
+/// Throws if the network does not compute the model's predictions.
 void Compare(Script script, const Core::Model &model)
 {
    const auto inputs = static_cast<std::int64_t>(Core::model_inputs(model));
@@ -37,7 +37,7 @@ void Compare(Script script, const Core::Model &model)
    const auto whole = Core::model_whole_features(model);
    for (std::size_t i = 0; i < whole.size(); ++i)
       if (whole[i])
-         x.select(1, static_cast<std::int64_t>(i)).zero_(); // a category that every table has
+         x.select(1, static_cast<std::int64_t>(i)).zero_(); // a category that is in every table
    const auto expected = Core::model_predictions(model, {x.data_ptr<float>(), static_cast<std::size_t>(x.numel())});
    const auto y = script.forward({x}).toTensor().detach().contiguous();
    const char *other = "PyTorch computes something else than Predict() with these operators";

@@ -8,7 +8,7 @@ namespace Internal {
 
 namespace {
 
-/// The number, with the sign of a zero, that the tensor has everywhere. Not of a tensor without dimensions, whose type adapts.
+/// The value of all elements, with the sign of a zero. None for a tensor without dimensions, whose type adapts.
 std::optional<double> OnlyNumber(const torch::Tensor &tensor)
 {
    if (tensor.dim() == 0 || tensor.numel() == 0 ||

@@ -12,12 +12,12 @@
 namespace CladTorch {
 namespace Internal {
 
-/// The constants, of three observations of one function, that the function itself fills with one number, and whose shapes differ:
-/// zeros({x.size(0), 4}).
+/// The constants, of three observations of one function, that the function itself fills with one number, and whose
+/// shapes differ: zeros({x.size(0), 4}).
 std::vector<std::size_t> FillsOfOtherShapes(const Observation &first, const Observation (&others)[2]);
 
-/// Makes aten::full of these constants of the observation. Its fRecorded stays as it was. Throws Unobservable where one is not
-/// filled with one number.
+/// Replaces these constants of the observation by aten::full. Its fRecorded is unchanged. Throws Unobservable if one is
+/// not filled with one number.
 void SpellOutFills(Observation &observation, const std::vector<std::size_t> &fills);
 
 } // namespace Internal

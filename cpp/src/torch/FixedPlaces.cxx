@@ -31,16 +31,16 @@ std::optional<Sizes> KnownSizes(const Value &value)
    return type && type->scalarType() && type->device() ? type->sizes().concrete_sizes() : std::nullopt;
 }
 
-/// Which elements of a tensor, in the dimensions that are indexed, are replaced, and by which.
+/// The elements of a tensor, in the indexed dimensions, that are replaced, and their replacements.
 struct Places {
-   std::size_t fFirst;   ///< the first dimension that is indexed
-   std::size_t fCount;   ///< how many are
+   std::size_t fFirst;   ///< the first indexed dimension
+   std::size_t fCount;   ///< number of indexed dimensions
    Sizes fIndices;       ///< the shape of the indices together
    at::Tensor fReplaced; ///< bool, of the shape of these dimensions
-   at::Tensor fFrom;     ///< [elements of these dimensions]: for each, the number of the index that replaces it, or any
+   at::Tensor fFrom;     ///< [elements of these dimensions]: the number of the index that replaces it, or arbitrary
 };
 
-/// Constant indices of neighbouring dimensions, and which is the first of these; none: they are others.
+/// Constant indices of neighbouring dimensions, and the first of these dimensions; none for other indices.
 std::optional<std::size_t> NeighboursOf(const Value &list, std::vector<at::Tensor> &indices)
 {
    if (list.node()->kind() != torch::jit::prim::ListConstruct)
@@ -56,12 +56,12 @@ std::optional<std::size_t> NeighboursOf(const Value &list, std::vector<at::Tenso
       if (constant->toTensor().scalar_type() != at::kLong || (first && *first + indices.size() != i))
          return std::nullopt;
       first = first.value_or(i);
-      indices.push_back(constant->toTensor().cpu()); // where its numbers are looked at
+      indices.push_back(constant->toTensor().cpu()); // to be read here
    }
    return first;
 }
 
-/// Of a tensor of shape `sizes`; none: a place is beyond it, or replaced twice.
+/// The places in a tensor of shape `sizes`; none: a place is beyond it, or replaced twice.
 std::optional<Places> PlacesOf(const Value &list, const Sizes &sizes)
 {
    std::vector<at::Tensor> found;
@@ -90,7 +90,7 @@ std::optional<Places> PlacesOf(const Value &list, const Sizes &sizes)
    return places;
 }
 
-/// A node of one tensor of that shape, and of the type of `like`.
+/// Inserts a node of one tensor of that shape, and of the type of `like`.
 Value *Insert(Graph &graph, c10::Symbol kind, const std::vector<Value *> &inputs, const Sizes &sizes, const Value &like)
 {
    auto *output = graph.insertNode(graph.create(kind, inputs))->output();
@@ -127,7 +127,7 @@ Value *Replaced(Graph &graph, Value &x, Value &values, const Places &places)
    return Insert(graph, where, {constant(places.fReplaced.reshape(mask).to(device)), apart, &x}, sizes, x);
 }
 
-/// Whether the index at dimension `first` is a mask of the dimensions of a tensor of shape `sizes` that follow.
+/// Whether the index at dimension `first` is a mask of the following dimensions of a tensor of shape `sizes`.
 bool IsMask(const Value &index, const Sizes &sizes, std::size_t first)
 {
    const auto type = index.type()->cast<c10::TensorType>();
@@ -136,7 +136,8 @@ bool IsMask(const Value &index, const Sizes &sizes, std::size_t first)
           std::equal(shape->begin(), shape->end(), sizes.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
-/// The only index, a mask, with dimensions of one element behind its own, so that it broadcasts to shape `sizes`; else null.
+/// The only index, if it is a mask, with dimensions of one element after its own, so that it broadcasts to shape
+/// `sizes`; otherwise null.
 Value *MaskOf(Graph &graph, Value &list, const Sizes &sizes)
 {
    if (list.node()->kind() != torch::jit::prim::ListConstruct)

@@ -25,7 +25,7 @@ using torch::jit::Node;
 using torch::jit::Value;
 using Sizes = std::vector<std::int64_t>;
 
-/// How a view lies in the tensor of which it is one.
+/// The position of a view in the tensor that it views.
 struct Link {
    enum EKind {
       kSlice,   ///< fNumbers: dimension, first element, end, step
@@ -39,18 +39,18 @@ struct Link {
    Sizes fSizes; ///< of the view
 };
 
-/// What a tensor shows of which memory.
+/// The memory, and the part of it, that a tensor shows.
 struct Place {
    std::size_t fMemory;
    std::vector<Link> fLinks;
    std::size_t fVersion; ///< of the memory when the tensor was computed
 };
 
-/// Memory that an operator made.
+/// Memory that an operator allocated.
 struct Memory {
-   Value *fNow; ///< all of it, after the changes so far
+   Value *fNow; ///< its whole contents, after the changes so far
    std::size_t fVersion = 0;
-   bool fShared = false; ///< by a tensor of which it is not known what it shows
+   bool fShared = false; ///< by a tensor whose part of it is unknown
 };
 
 std::optional<Sizes> SizesOf(const Value &value)
@@ -69,7 +69,7 @@ std::optional<Sizes> Integers(const Value &value)
    return std::nullopt;
 }
 
-/// The whole number that is argument `index`, or `missing` where that is none.
+/// The whole number that is argument `index`, or `missing` if it is None.
 std::optional<std::int64_t> Integer(const Node &node, std::size_t index, std::optional<std::int64_t> missing = std::nullopt)
 {
    const auto constant = torch::jit::toIValue(node.input(index));
@@ -88,7 +88,8 @@ std::int64_t FromStart(std::int64_t number, std::int64_t size)
    return number < 0 ? number + size : number;
 }
 
-/// What a node that returns one tensor makes of its first argument, of shape `from`; nothing where that may be no view.
+/// The view of its first argument, of shape `from`, that a node with one result returns; nothing if it may not be a
+/// view.
 std::optional<Link> LinkOf(const Node &node, const Sizes &from)
 {
    const std::string_view name = node.kind().is_aten() ? node.kind().toUnqualString() : "";
@@ -152,14 +153,14 @@ bool IsRandom(const c10::FunctionSchema &schema)
    return !handle || handle->hasTag(at::Tag::nondeterministic_seeded);
 }
 
-/// Operators whose other form returns another type than the tensor that they change.
+/// Operators whose out-of-place form returns another type than the tensor that they change.
 bool Compares(std::string_view name)
 {
    constexpr std::array names{"eq", "ne", "lt", "le", "gt", "ge", "greater", "greater_equal", "less", "less_equal", "not_equal"};
    return name.substr(0, 8) == "logical_" || std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Operators whose result has the type of their first argument, whatever the others are.
+/// Operators whose result has the type of their first argument, whatever the types of the others.
 bool KeepsType(std::string_view name)
 {
    constexpr std::array names{"masked_fill", "masked_scatter", "index_put", "index_add", "index_fill", "index_copy", "scatter", "scatter_add"};
@@ -204,7 +205,7 @@ private:
       return known == fPlaces.end() ? nullptr : &known->second;
    }
 
-   /// The tensor as it is now, where that is another value; else null.
+   /// The tensor's present value, if that is another value; otherwise null.
    Value *Refreshed(const Value *value)
    {
       const auto *place = Find(value);
@@ -228,7 +229,7 @@ private:
 
    Value *Numbers(const Sizes &numbers) { return fGraph.insertConstant(numbers); }
 
-   /// A node of one tensor of that shape, and of the type of `like`.
+   /// Inserts a node of one tensor of that shape, and of the type of `like`.
    Value *Insert(const char *name, const std::vector<Value *> &inputs, const Sizes &sizes, const Value &like)
    {
       auto *node = fGraph.insertNode(fGraph.create(c10::Symbol::aten(name), inputs));
@@ -250,7 +251,7 @@ private:
       return Insert("expand", {value, Numbers(link.fSizes), fGraph.insertConstant(false)}, link.fSizes, *value);
    }
 
-   /// `whole`, of which `part` is what the link shows.
+   /// `whole` with `part` in the place that the link shows.
    Value *PutBack(const Link &link, Value *whole, Value *part)
    {
       const auto sizes = *SizesOf(*whole);
@@ -267,7 +268,7 @@ private:
       return Insert("permute", {part, Numbers(back)}, sizes, *whole);
    }
 
-   /// What no operator makes anew, with a mask of the diagonal.
+   /// fill_diagonal_() has no out-of-place form: a masked fill with a mask of the diagonal replaces it.
    Value *FilledDiagonal(const Node &node, const Sizes &sizes)
    {
       auto *changed = node.input(0);
@@ -279,7 +280,8 @@ private:
       return Insert("masked_fill", {changed, fGraph.insertConstant(diagonal), node.input(1)}, sizes, *changed);
    }
 
-   /// The node that makes a new tensor of what `node` would change its first argument to; null where none is known.
+   /// The node that makes a new tensor with the value that `node` would write to its first argument; null if none is
+   /// known.
    Value *Remade(Node &node)
    {
       auto *changed = node.input(0);
@@ -333,13 +335,13 @@ private:
       node.destroy();
    }
 
-   /// What the results of an operator that changes nothing show.
+   /// Records the memory that the results of an operator without changes show.
    void Follow(Node &node)
    {
       if (node.kind() == torch::jit::prim::ListUnpack)
          return Unpack(node);
       if (IsSpeltOut(node))
-         return; // those who take the list may return its elements
+         return; // operators that take the list may return its elements
       const auto *schema = node.maybeSchema();
       const auto returns = [&](std::size_t i) { return schema && i < schema->returns().size() ? &schema->returns()[i] : nullptr; };
       for (std::size_t i = 0; i < node.outputs().size(); ++i) {
@@ -372,7 +374,7 @@ private:
       return true;
    }
 
-   /// Lists of parts whose elements are known when they are taken out.
+   /// Whether the node returns a list of parts whose elements are known when it is unpacked.
    static bool IsTakenApart(const Node &node)
    {
       const std::string_view name = node.kind().is_aten() ? node.kind().toUnqualString() : "";
@@ -406,7 +408,7 @@ private:
       }
    }
 
-   /// Whatever the node takes may have other names now.
+   /// Marks the memory of the node's inputs: other tensors may show it now.
    void Share(const Node &node)
    {
       for (const auto *input : node.inputs()) {

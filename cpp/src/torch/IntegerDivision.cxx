@@ -15,7 +15,7 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Stack;
 
-/// Takes a, b and whether b may be 0 from the stack, and leaves b there.
+/// Pops a, b and whether b may be 0 from the stack, and pushes b.
 void CheckDivisor(Stack &stack)
 {
    const bool zeroToo = torch::jit::pop(stack).toBool();
@@ -37,7 +37,7 @@ const torch::jit::RegisterOperators gOperators({
                         c10::AliasAnalysisKind::FROM_SCHEMA),
 });
 
-/// Whether LibTorch divides two numbers there, which may be whole ones.
+/// Whether LibTorch divides two numbers there that may be whole.
 bool Divides(const Node &node)
 {
    static const auto kRoundToZero = c10::Symbol::fromQualString("aten::__round_to_zero_floordiv");

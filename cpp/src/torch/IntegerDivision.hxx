@@ -9,8 +9,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Lets every division, remainder and greatest common divisor of two whole numbers in `block` check its divisor first. LibTorch
-/// computes them without: 5 % 0 and -2^63 // -1 raise SIGFPE.
+/// Makes every division, remainder and greatest common divisor of two whole numbers in `block` check its divisor first.
+/// LibTorch does not check it: 5 % 0 and -2^63 // -1 raise SIGFPE.
 void CheckDivisors(torch::jit::Block &block);
 
 } // namespace Internal

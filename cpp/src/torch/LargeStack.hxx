@@ -13,10 +13,10 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Bytes, of which the system gives those that are used.
+/// Bytes of address space; the system provides only those that are used.
 constexpr std::size_t kLargeStack = std::size_t(512) << 20;
 
-/// Runs `f` in such a thread and waits for it; throws what it throws.
+/// Runs `f` in a thread with such a stack and waits for it; throws what `f` throws.
 template <class F>
 void OnLargeStack(F f)
 {

@@ -42,13 +42,14 @@ std::vector<std::size_t> AddressesOf(const Observation &observation)
    return addresses;
 }
 
-/// Of class numbers [events, 1] the rows [events, classes] that cross-entropies take for probabilities: 1 at the class, else 0.
+/// Converts class numbers [events, 1] to rows [events, classes], the probabilities that cross-entropies take: 1 at the
+/// class, otherwise 0.
 torch::Tensor OfClasses(const torch::Tensor &labels, std::size_t classes)
 {
    return (labels == torch::arange(static_cast<std::int64_t>(classes), labels.options())).to(labels.dtype());
 }
 
-/// \param classes Whether labels are class numbers, which the loss gets by OfClasses().
+/// \param classes Whether labels are class numbers, which OfClasses() converts for the loss.
 std::shared_ptr<LossData> Observe(const ListFunction &loss, std::size_t outputs, std::size_t labels, bool classes)
 {
    const auto ofLabels = [loss, outputs, classes](const TensorList &parts) {
@@ -73,8 +74,8 @@ std::shared_ptr<LossData> Observe(const ListFunction &loss, std::size_t outputs,
       LossData{Core::fit_loss_observed(batch.TakeCore(), one, why, Slice(addresses), outputs, labels, classes), false});
 }
 
-/// Whether class numbers [events, 1] may be a mistake for the loss: it makes no difference between the classes then, and takes rows
-/// [events, outputs] of 0 and 1 as well.
+/// Whether class numbers [events, 1] may be a mistake for the loss: it treats all classes alike then, and also accepts
+/// rows [events, outputs] of 0 and 1.
 bool MayMeanRows(const ListFunction &loss, std::size_t outputs)
 {
    try {
@@ -83,7 +84,7 @@ bool MayMeanRows(const ListFunction &loss, std::size_t outputs)
       const auto y = classes.to(torch::kFloat32).unsqueeze(1);
       const auto given = loss({z, y})[0];
       const auto isGiven = [&](const torch::Tensor &other) { return torch::allclose(given, other, 1e-4, 1e-6); };
-      if (!isGiven(loss({z.roll(1, 1), y})[0]) || isGiven(loss({z, 0.5 * y})[0])) // or it does not look at labels
+      if (!isGiven(loss({z.roll(1, 1), y})[0]) || isGiven(loss({z, 0.5 * y})[0])) // or it ignores labels
          return false;
       Observe(loss, outputs, 1, true);
       return true;

@@ -25,13 +25,13 @@ namespace Internal {
 
 namespace {
 
-/// Events of the first observation. Not 1, which is broadcast, and hardly the length of another dimension.
+/// Events of the first observation. Not 1, which is broadcast, and an unlikely length of another dimension.
 constexpr std::int64_t kEvents = 6;
 
 /// A function observed in one mode.
 struct InOneMode {
    DynamicBatch fBatch;
-   rust::Vec<Core::ObservedGraph> fOne; ///< of a single event; empty where it does not take that
+   rust::Vec<Core::ObservedGraph> fOne; ///< of a single event; empty if it does not take one
    std::string fWhyNotOne;
 };
 
@@ -79,7 +79,7 @@ public:
       }
    }
 
-   /// Where each constant of an observation is.
+   /// The place of each constant of an observation.
    rust::Vec<std::size_t> Places(const Observation &observation)
    {
       rust::Vec<std::size_t> places;
@@ -131,7 +131,7 @@ Core::ModeSpec Spec(InOneMode &seen, CapturedTensors &captured)
    return {std::move(seen.fOne), seen.fWhyNotOne, captured.Places(seen.fBatch.First())};
 }
 
-/// What LibTorch runs a network with: the parameters that train, and a module's buffers of float32.
+/// The tensors with which LibTorch runs a network: the parameters that train, and a module's float32 buffers.
 class WholeTensors {
 public:
    WholeTensors(const Network &network, const Trial &trial) : fNetwork(network)
@@ -176,7 +176,7 @@ private:
    PlacedTensors fPlaced;
 };
 
-/// What a model is made of.
+/// The constituents of a model.
 struct NetworkParts {
    const Network &fNetwork;
    Trial fTrial;
@@ -185,7 +185,7 @@ struct NetworkParts {
    std::shared_ptr<ModuleCalls> fCalls;
 };
 
-/// A model of the operators that the network was seen to call; LibTorch runs it if one of them has no kernel.
+/// A model of the operators that the network was observed to call; LibTorch runs it if one of them has no kernel.
 std::shared_ptr<ModelData> OfOperators(const NetworkParts &parts, InOneMode training, InOneMode evaluation)
 {
    CapturedTensors captured(parts.fNetwork, training.fBatch.First());
@@ -219,7 +219,7 @@ std::shared_ptr<ModelData> Make(const NetworkParts &parts)
    return std::make_shared<ModelData>(Core::model_on_libtorch(parts.fSpec, parts.fCalls, parts.fWhole.Spec(), why));
 }
 
-/// Of a network that LibTorch runs, which no kernel shows to be fit.
+/// Checks a network that LibTorch runs, since no kernels prove that it qualifies.
 void CheckOnLibTorch(const NetworkParts &parts, const ModelData &model)
 {
    const auto &network = parts.fNetwork;

@@ -10,9 +10,9 @@ namespace Internal {
 namespace {
 
 std::mutex gMutex;
-std::unordered_map<const void *, std::atomic<bool> *> gTaken; ///< of the link that each tensor was given to last
+std::unordered_map<const void *, std::atomic<bool> *> gTaken; ///< flag of the link that each tensor was given to last
 
-/// Where a tensor lies, and how often it was changed in place.
+/// The address of a tensor, and how often it was changed in place.
 std::pair<const void *, std::uint32_t> Memory(const torch::Tensor &tensor)
 {
    return {tensor.data_ptr(), tensor.is_inference() ? 0 : tensor._version()};
@@ -52,7 +52,7 @@ void ModelLink::Check(const ModelData &model) const
 {
    const auto shared = fShared.lock();
    if (shared.get() != &model)
-      return; // a copy of the model has the module now, or none has
+      return; // a copy of the model has the module now, or no model has
    const auto idle = ModuleCalls::Idle();
    const auto &[tensors, places, counters, shapes] = fTensors;
    for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -67,7 +67,7 @@ void ModelLink::Share(const std::shared_ptr<ModelData> &model)
 {
    const auto idle = ModuleCalls::Idle();
    const torch::NoGradGuard noGradients;
-   const auto keep = [model](void *) {}; // the memory, as long as the tensor lives
+   const auto keep = [model](void *) {}; // keeps the memory as long as the tensor lives
    for (std::size_t i = 0; i < fTensors.fTensors.size(); ++i)
       if (fTensors.fPlaces[i].kind != kFixed)
          fTensors.Show(i, Address(*model, i), keep);
@@ -79,7 +79,7 @@ void ModelLink::Share(const std::shared_ptr<ModelData> &model)
    Take();
 }
 
-/// The tensors are this one's from now on.
+/// Claims the tensors for this link.
 void ModelLink::Take()
 {
    const std::lock_guard<std::mutex> lock(gMutex);

@@ -37,8 +37,8 @@ private:
    Network fNetwork; ///< keeps the module
    PlacedTensors fTensors;
    std::vector<std::pair<const void *, std::uint32_t>> fFixed; ///< of all tensors, when the model was made
-   std::weak_ptr<ModelData> fShared;                           ///< whose memory they are in
-   std::atomic<bool> fTaken{false};                            ///< another one has been given its tensors
+   std::weak_ptr<ModelData> fShared;                           ///< the model whose memory they are in
+   std::atomic<bool> fTaken{false};                            ///< another link has been given its tensors
 };
 
 } // namespace Internal

@@ -14,7 +14,7 @@ namespace {
 /// Held from Begin() to End(). A network may call another one's model.
 std::recursive_mutex gRunning;
 
-/// Runs `f`; the core takes std::exception only, and no page of addresses.
+/// Runs `f`; the core accepts only std::exception, and no stack trace.
 template <class F>
 void Called(const std::string &name, F f)
 {
@@ -80,7 +80,7 @@ void ModuleCalls::Bind(const float *parameters, float *state) const
    }
 }
 
-/// As they are after `step` batches of a fit.
+/// Sets the counters to their values after `step` batches of a fit.
 void ModuleCalls::SetCounters(std::uint64_t step) const
 {
    for (const auto &[tensor, each] : fTensors.fCounters) {
@@ -166,7 +166,7 @@ void ModuleCalls::Gradient(rust::Slice<const float> x, rust::Slice<const float> 
       const auto outputs = fNetwork.Call(events.clone()).view({rows, -1}); // events are a leaf, which no network may change
       const auto all = torch::from_blob(gradient.data(), {rows, outputs.size(1), static_cast<std::int64_t>(gradient.size()) / (rows * outputs.size(1))});
       for (std::int64_t output = 0; output < outputs.size(1); ++output) {
-         torch::Tensor found; // undefined where the output does not depend on the events
+         torch::Tensor found; // undefined if the output does not depend on the events
          if (outputs.requires_grad())
             found = torch::autograd::grad({outputs.select(1, output).sum()}, {events}, {}, true, false, true)[0];
          auto to = all.select(1, output);

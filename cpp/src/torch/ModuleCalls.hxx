@@ -20,7 +20,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Where a tensor of a network lies in its model: `kind` of Core::PlaceSpec.
+/// The kind of place of a network's tensor in its model: `kind` of Core::PlaceSpec.
 enum EPlace : std::uint8_t { kParameter, kState, kFixed };
 
 /// The tensors of a network, each with its place, and its counters of batches: whole numbers.
@@ -30,7 +30,7 @@ struct PlacedTensors {
    std::vector<Counter> fCounters;
    std::vector<std::vector<std::int64_t>> fShapes; ///< of the tensors, which users may replace by others
 
-   /// The tensor shows its elements from `memory` on; `keep` is called when nobody shows them any more.
+   /// Makes the tensor show the elements at `memory`; `keep` is called when nothing shows them any more.
    void Show(std::size_t i, const float *memory, const std::function<void(void *)> &keep) const;
 };
 
@@ -38,7 +38,7 @@ struct PlacedTensors {
 class ModuleCalls : public LibTorchCalls {
 public:
    explicit ModuleCalls(Network network);
-   /// To be called before all else.
+   /// Must be called first.
    void SetTensors(PlacedTensors tensors);
    const PlacedTensors &Tensors() const { return fTensors; }
 
@@ -50,7 +50,7 @@ public:
                  rust::Slice<float> gradient) const override;
    void End() const noexcept override;
 
-   /// While it lives, no network's tensors lie in other memory than their own.
+   /// While the lock is held, no network's tensors are in other memory than their own.
    static std::unique_lock<std::recursive_mutex> Idle();
 
 private:

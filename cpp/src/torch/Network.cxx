@@ -18,10 +18,10 @@ namespace Internal {
 
 namespace {
 
-/// Relative difference of an event's outputs in one batch and another: LibTorch chooses its algorithms by their sizes.
+/// Relative difference of an event's outputs between batches: LibTorch chooses its algorithms by the sizes.
 constexpr double kAlike = 1e-3;
 
-/// Most numbers of an event.
+/// The largest number of elements of an event.
 constexpr std::size_t kWidest = 1 << 24;
 
 std::string Shown(const std::vector<std::size_t> &shape)
@@ -32,7 +32,7 @@ std::string Shown(const std::vector<std::size_t> &shape)
    return "[" + text + "]";
 }
 
-/// A class as users write it: Sequential for torch::nn::SequentialImpl.
+/// A class name as users write it: Sequential for torch::nn::SequentialImpl.
 std::string ShortName(const torch::nn::Module &module)
 {
    const std::string ending = "Impl";
@@ -61,7 +61,7 @@ void CheckOutputs(const TensorList &results, std::int64_t rows, const std::strin
       refuse("a tensor of shape " + c10::str(result.sizes()));
 }
 
-/// Operators that change nothing but the shape, by the names of their nodes in LibTorch's graph.
+/// Operators that change only the shape, by the names of their nodes in LibTorch's graph.
 bool IsReshape(const std::string &node)
 {
    for (const std::string_view name : {"Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Select", "Slice",
@@ -98,7 +98,7 @@ ModeScope::ModeScope(torch::nn::Module *module, bool training)
 ModeScope::~ModeScope()
 {
    for (const auto &[part, training] : fBefore)
-      part->train(training); // its parts, too, which come after it
+      part->train(training); // its parts, too, which follow it
 }
 
 Network::Network(ListFunction function, std::shared_ptr<torch::nn::Module> module, const std::vector<std::size_t> &shape)
@@ -161,7 +161,7 @@ TensorList Network::EventsOfBothSigns(std::int64_t rows) const
    return events;
 }
 
-/// Where an index is out of range, it may be a feature.
+/// The hint if an index is out of range: it may be a feature.
 constexpr const char *kOfIndices = "; features that become indices have to be categories that the network knows, and it is observed on "
                                    "numbers from 0 to 1, which become 0";
 
@@ -185,7 +185,7 @@ torch::Tensor Network::Call(const torch::Tensor &events) const
    return results[0];
 }
 
-/// The network in one mode, which leaves no trace.
+/// The network in one mode, without side effects.
 class Network::Rehearsal {
 public:
    Rehearsal(const Network &network, bool training, bool gradients, const TensorList &events)

@@ -16,7 +16,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Switches a module and its parts to one mode; each has its own again at the end.
+/// Switches a module and its parts to one mode; restores the mode of each at the end.
 class ModeScope {
 public:
    /// \param module May be null.
@@ -29,9 +29,9 @@ private:
    std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> fBefore;
 };
 
-/// What users call a tensor of a module.
+/// The user's name for a tensor of a module.
 struct TensorName {
-   std::string fPath; ///< "0.weight"; empty where it has none
+   std::string fPath; ///< "0.weight"; empty if it has none
    std::string fPart; ///< "0 (Linear)", the module that it belongs to; empty for the whole
 };
 
@@ -45,36 +45,39 @@ struct Trial {
 /// A module or function, with the shape of its events.
 class Network {
 public:
-   /// \param module That `function` calls; null: it calls none.
-   /// Throws for a shape that no event has, and for a module with tensors of other types than float32, or not on the CPU.
+   /// \param module The module that `function` calls; null: it calls none.
+   /// Throws for a shape that no event has, and for a module with tensors of other types than float32, or not on the
+   /// CPU.
    Network(ListFunction function, std::shared_ptr<torch::nn::Module> module, const std::vector<std::size_t> &shape);
 
    const ListFunction &Function() const { return fFunction; }
    torch::nn::Module *Module() const { return fModule.get(); }
    const std::vector<std::size_t> &Shape() const { return fShape; }
-   /// For people: its class.
+   /// Its class, for messages.
    const std::string &Name() const { return fName; }
    TensorName NameOf(const torch::Tensor &tensor) const;
 
-   /// So many seeded events, [rows, shape...]: numbers from 0 to 1. As whole numbers they are 0, which any table of categories has.
+   /// `rows` seeded events, [rows, shape...]: numbers from 0 to 1. As whole numbers they are 0, which any table of
+   /// categories has.
    torch::Tensor Events(std::int64_t rows) const;
-   /// The same, and, if the network takes them in evaluation, events of both signs: for what values show and operators do not.
+   /// The same, and, if the network takes them in evaluation, events of both signs: for effects that show in values,
+   /// not in operators.
    TensorList EventsOfBothSigns(std::int64_t rows) const;
-   /// What the network returns for them, [rows, outputs] or [rows] of float32. Throws, in words, what the network throws, and
-   /// where it returns anything else.
+   /// The network's results for them, [rows, outputs] or [rows] of float32. Reports what the network throws, and throws
+   /// if it returns anything else.
    torch::Tensor Call(const torch::Tensor &events) const;
 
-   /// A run as a fit makes it, after which all is as it was. Throws where no output depends on parameters.
+   /// A run as in a fit, whose side effects are undone. Throws if no output depends on parameters.
    Trial Train(std::int64_t rows) const;
-   /// Runs as a prediction makes them; all is as it was afterwards. Throws where they are not the same each time, and where
-   /// they change a tensor.
+   /// Runs as in a prediction, whose side effects are undone. Throws if they differ from one another, or if they change
+   /// a tensor.
    void CheckEvaluation(std::int64_t rows) const;
-   /// Throws where LibTorch's derivative of an event's outputs with respect to another event is not 0 in evaluation.
+   /// Throws if LibTorch's derivative of an event's outputs with respect to another event is not 0 in evaluation.
    void CheckEventsAreApart(torch::Tensor events) const;
-   /// Throws where an event by itself, of a network that takes one, has other outputs than among `events`.
+   /// Throws if a single event, for a network that takes one, has other outputs than the same event among `events`.
    void CheckOneEvent(const torch::Tensor &events) const;
-   /// What operators take fractions off in evaluation of `events`, but for what is computed from parameters; all is as it was
-   /// afterwards.
+   /// The tensors that operators round in evaluation of `events`, except those computed from parameters; side effects
+   /// are undone.
    TensorList Rounded(const torch::Tensor &events) const;
    /// Whether it takes a single event in this mode.
    bool TakesOne(bool training) const { return Takes(Events(1), training); }
@@ -97,8 +100,8 @@ void CheckShape(const std::vector<std::size_t> &shape);
 /// The tensors that require a gradient and from which `outputs` were computed.
 TensorList Leaves(const torch::Tensor &outputs);
 
-/// The activation behind which the outputs are no logits: "Sigmoid", "LogSigmoid", "Softmax"; else empty. `outputs` have
-/// their graph.
+/// The activation after which the outputs are not logits: "Sigmoid", "LogSigmoid", "Softmax"; otherwise empty.
+/// `outputs` have their graph.
 std::string LastActivation(const torch::Tensor &outputs);
 
 } // namespace Internal

@@ -15,9 +15,9 @@ namespace Internal {
 
 struct ModelData;
 
-/// Observes a network as a Model does; what it throws was not reported.
-/// \param module Whose mode is switched; may be null.
-/// \param shape Of one event.
+/// Observes a network as a Model does; what it throws was not reported yet.
+/// \param module The module whose mode is switched; may be null.
+/// \param shape Shape of one event.
 std::shared_ptr<ModelData>
 ModelOf(ListFunction function, std::shared_ptr<torch::nn::Module> module, const std::vector<std::size_t> &shape);
 

@@ -23,8 +23,8 @@ namespace Internal {
 
 namespace {
 
-/// A copy with the same strides, also of an expanded tensor, of the same or of `other` values. Whole numbers stay, and numbers from
-/// 0 to 1 remain such: they may become indices.
+/// A copy with the same strides, also of an expanded tensor, with the same or `other` values. Whole numbers stay, and
+/// numbers from 0 to 1 remain in that range: they may become indices.
 torch::Tensor Copy(const torch::Tensor &input, bool other, torch::Generator &generator)
 {
    std::int64_t span = input.numel() ? 1 : 0;
@@ -33,7 +33,7 @@ torch::Tensor Copy(const torch::Tensor &input, bool other, torch::Generator &gen
    auto memory = input.detach().as_strided({span}, {1}, input.storage_offset()).clone();
    if (input.is_floating_point() && other) {
       const bool areFractions = ((memory >= 0) & (memory < 1)).all().item<bool>();
-      const auto numbers = torch::empty_like(memory, torch::kCPU); // where the generator is
+      const auto numbers = torch::empty_like(memory, torch::kCPU); // the generator's device
       memory.copy_(areFractions ? numbers.uniform_(0, 1, generator) : numbers.normal_(0, 3, generator));
    }
    return memory.as_strided(input.sizes(), input.strides());
@@ -53,17 +53,17 @@ std::string Message(const std::exception &e)
    return ofTorch ? ofTorch->what_without_backtrace() : e.what();
 }
 
-/// What a run shows beside its results.
+/// The observations of a run, except its results.
 struct Seen {
    std::vector<Watch::Step> fSteps;
    TensorList fCaptured; ///< that require a gradient
-   Reached fReached;     ///< from each result, which inputs and captured tensors
-   /// Of captured tensors in fSteps. A tensor that the function makes anew behind LibTorch's operators (data()) is another one in
-   /// the next run, and must not get the address of the first one.
+   Reached fReached;     ///< from each result, the inputs and captured tensors that its gradient reaches
+   /// Addresses of captured tensors in fSteps. A tensor that the function makes anew without LibTorch's operators
+   /// (data()) is another one in the next run, and must not get the address of the first one.
    std::vector<Watch::WeakTensor> fAddresses;
 };
 
-/// Runs `function` once more and looks away. Returns what it throws.
+/// Runs `function` once more without watching it. Returns its exception.
 std::exception_ptr RunPlainly(const ListFunction &function, const TensorList &inputs, bool gradients)
 {
    const Preserve unchanged(inputs);
@@ -78,8 +78,8 @@ std::exception_ptr RunPlainly(const ListFunction &function, const TensorList &in
    return nullptr;
 }
 
-/// Runs `function` without gradients, its own memory closed to all but operators. Throws Thrown where the function throws whether
-/// it is watched or not, and Unobservable.
+/// Runs `function` without gradients; only operators may access the memory that it makes. Throws Thrown if the function
+/// throws whether it is watched or not, and Unobservable.
 Seen RunClosed(const ListFunction &function, const TensorList &inputs)
 {
    std::string failure;
@@ -106,7 +106,7 @@ Seen RunClosed(const ListFunction &function, const TensorList &inputs)
    throw Unobservable(failure);
 }
 
-/// Runs `function` as it is called with `inputs`, some of which require a gradient.
+/// Runs `function` as in a call with `inputs`, some of which require a gradient.
 Seen RunCalled(const ListFunction &function, const TensorList &inputs, bool recorded)
 {
    const Preserve unchanged(inputs);
@@ -134,7 +134,7 @@ Seen RunWithGradients(const ListFunction &function, const TensorList &inputs)
    return RunCalled(function, inputs, true);
 }
 
-/// The same with the gradients that a call wants; inputs that require one are results of other operators.
+/// The same with the gradients that a call requests; inputs that require one are results of other operators.
 Seen RunAsWanted(const ListFunction &function, const TensorList &inputs, const Wanted &wanted)
 {
    const auto before = std::make_shared<torch::autograd::Identity>();
@@ -144,8 +144,8 @@ Seen RunAsWanted(const ListFunction &function, const TensorList &inputs, const W
    return RunCalled(function, inputs, wanted.fRecorded);
 }
 
-/// Lets LibTorch record `function`. The graph's inputs are `inputs` and `parameters`; the parameters are what the
-/// function finds where it captured them. `watch` has seen the run.
+/// Lets LibTorch record `function`. The graph's inputs are `inputs` and `parameters`; the function finds the parameters
+/// where it captured them. `watch` has watched the run.
 std::shared_ptr<torch::jit::Graph> Trace(const ListFunction &function, const TensorList &inputs,
                                          const TensorList &parameters, std::optional<Watch> &watch)
 {
@@ -166,8 +166,8 @@ std::shared_ptr<torch::jit::Graph> Trace(const ListFunction &function, const Ten
    return torch::jit::tracer::trace(std::move(stack), call, nameless).first->graph;
 }
 
-/// LibTorch takes a number of the CPU beside tensors of a GPU, kernels do not: one that the function makes (torch::tensor(2.)) is put
-/// where the inputs are. `value` is the graph's.
+/// LibTorch accepts a number on the CPU beside tensors on a GPU, kernels do not: one that the function makes
+/// (torch::tensor(2.)) is moved to the device of the inputs. `value` is the graph's.
 void Join(torch::Tensor &constant, torch::jit::Value &value, torch::Device device)
 {
    if (constant.dim() > 0 || constant.device() == device)
@@ -176,7 +176,7 @@ void Join(torch::Tensor &constant, torch::jit::Value &value, torch::Device devic
    value.inferTypeFrom(constant);
 }
 
-/// What LibTorch records of a run without gradients.
+/// LibTorch's record of a run without gradients.
 Observation RunTraced(const ListFunction &function, const TensorList &inputs, const TensorList &parameters,
                       const std::string &name)
 {
@@ -207,7 +207,7 @@ Observation RunTraced(const ListFunction &function, const TensorList &inputs, co
    return observation;
 }
 
-/// The same for values that the function has taken before: what it throws now is an obstacle.
+/// The same for values that the function has accepted before: an exception is now an obstacle.
 Observation TraceKnown(const ListFunction &function, const TensorList &inputs, const TensorList &parameters,
                        const std::string &name)
 {
@@ -220,7 +220,7 @@ Observation TraceKnown(const ListFunction &function, const TensorList &inputs, c
    }
 }
 
-/// Throws where a run with gradients calls other operators than one without.
+/// Throws if a run with gradients calls other operators than one without.
 void CheckSteps(const std::vector<Watch::Step> &with, const std::vector<Watch::Step> &without)
 {
    const auto count = std::max(with.size(), without.size());
@@ -234,8 +234,8 @@ void CheckSteps(const std::vector<Watch::Step> &with, const std::vector<Watch::S
                             (name(with, i) == name(without, i) ? ", with other arguments" : ""));
 }
 
-/// A third run where two differ: what the first call makes and keeps, a table of numbers, is there now. Throws where it calls other
-/// operators than both, and so at each call.
+/// A third run if two differ: objects that the first call makes and keeps, such as a table of numbers, exist now.
+/// Throws if it calls other operators than both, which means different ones at each call.
 Seen RunAgain(const ListFunction &function, const TensorList &inputs, const Seen &first, const Seen &second)
 {
    auto third = RunClosed(function, inputs);
@@ -292,7 +292,7 @@ std::string Describe(const Core::ObservedGraph &graph, std::size_t node)
    return node < graph.nodes.size() ? std::string(graph.nodes[node].op) : "the end of the function";
 }
 
-/// Throws where two observations of one function differ.
+/// Throws if two observations of one function differ.
 void CheckAlike(const Observation &first, const Observation &second, const std::string &name)
 {
    const auto &a = first.fGraph, &b = second.fGraph;
@@ -373,7 +373,7 @@ Observation Observe(const ListFunction &function, const TensorList &inputs, cons
    try {
       other = RunTraced(function, copies(true), parameters, name);
    } catch (const c10::Error &) {
-      return observation; // values that an operator refuses prove nothing
+      return observation; // an operator that refuses other values proves nothing
    }
    CheckAlike(observation, other, name);
    return observation;

@@ -9,7 +9,7 @@ namespace Internal {
 
 namespace {
 
-/// The same values without a history. Autograd refuses tensors of the inference mode.
+/// The same values without a history. Autograd refuses tensors from inference mode.
 torch::Tensor Fresh(const torch::Tensor &tensor)
 {
    return tensor.is_inference() ? tensor.clone() : tensor.detach();

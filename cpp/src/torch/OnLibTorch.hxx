@@ -9,11 +9,11 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Where LibTorch's graph begins: `inputs`, those of floating point with a gradient.
+/// The leaves of LibTorch's graph: `inputs`, those of floating point with a gradient.
 TensorList Leaves(const TensorList &inputs);
 
-/// For each of `leaves` that has a gradient, that of the sum of `outputs` times `adjoints`, contiguous; for the others an
-/// undefined tensor. The graph stays.
+/// For each of `leaves` that has a gradient, the gradient of the sum of `outputs` times `adjoints`, contiguous; for the
+/// others an undefined tensor. The graph is kept.
 TensorList GradientsOnLibTorch(const TensorList &leaves, const TensorList &outputs, const TensorList &adjoints);
 
 /// See Compiled::HessianVector().

@@ -49,7 +49,7 @@ void CheckParameters(at::TensorList parameters)
                "but ", parameters.size(), " tensors were given");
 }
 
-/// What is compiled: `tensors` are the input and the parameters.
+/// The function that is compiled: `tensors` are the input and the parameters.
 torch::Tensor Evaluate(const Tensors &tensors, const std::string &activation, bool last)
 {
    auto x = tensors.front();
@@ -121,7 +121,7 @@ Tensors BackwardShape(const torch::Tensor &, const torch::Tensor &x, at::TensorL
    return gradients;
 }
 
-/// Dispatches again for both directions, so that whatever stands in for tensors (shapes alone, functions recorded) works.
+/// Dispatches again for both directions, so that substitutes for tensors (shapes alone, recorded functions) work.
 struct LayersGradient : torch::autograd::Function<LayersGradient> {
    static torch::Tensor forward(torch::autograd::AutogradContext *context, const torch::Tensor &x,
                                 at::TensorList parameters, const std::string &activation, bool last)
@@ -147,7 +147,7 @@ struct LayersGradient : torch::autograd::Function<LayersGradient> {
       auto gradients = backward.call(adjoints.front(), saved.front(), at::TensorList(saved).slice(1),
                                      context->saved_data["activation"].toStringView(),
                                      context->saved_data["last"].toBool());
-      gradients.resize(gradients.size() + 2); // of the activation and of `last`
+      gradients.resize(gradients.size() + 2); // for the activation and `last`
       return gradients;
    }
 };
@@ -157,7 +157,7 @@ torch::Tensor LayersWithGradient(const torch::Tensor &x, at::TensorList paramete
    return LayersGradient::apply(x, parameters, std::string(activation), last);
 }
 
-// ---- what people call ----
+// ---- the public operators ----
 
 torch::Tensor CallLayers(const torch::Tensor &x, at::TensorList parameters, c10::string_view activation, bool last)
 {

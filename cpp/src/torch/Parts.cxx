@@ -24,7 +24,8 @@ bool IsDifferentiable(const Value &value)
    return c10::isFloatingType(*type->scalarType()) || c10::isComplexType(*type->scalarType());
 }
 
-/// Of the operators that make floating point of floating point, those for which LibTorch's autograd ends.
+/// Whether the operator, if it makes floating point of floating point, passes gradients: LibTorch's autograd ends at
+/// some.
 bool PassesGradients(const torch::jit::Node &node)
 {
    const std::string name = node.kind().toUnqualString();
@@ -33,8 +34,8 @@ bool PassesGradients(const torch::jit::Node &node)
    return !isLike && name != "detach" && name.compare(0, 4, "new_") != 0;
 }
 
-/// A tensor with the type, shape, strides and device that were observed, and any numbers. Elements that an operator returned in one place
-/// have a place each: others may come next time.
+/// A tensor with the observed type, shape, strides and device, and arbitrary values. Elements that an operator returned
+/// in one place have separate places: that may differ next time.
 torch::Tensor Example(const Value &value, bool isArgument)
 {
    const auto &type = value.type()->expectRef<c10::TensorType>();
@@ -44,7 +45,7 @@ torch::Tensor Example(const Value &value, bool isArgument)
    return isArgument || example.is_non_overlapping_and_dense() ? example : torch::empty(sizes, example.options());
 }
 
-/// The tensor with the strides that were observed; another operator may have chosen others.
+/// The tensor with the observed strides; another operator may have chosen others.
 torch::Tensor Conformed(const torch::Tensor &tensor, const Layout &layout)
 {
    if (layout.Fits(tensor))
@@ -55,7 +56,7 @@ torch::Tensor Conformed(const torch::Tensor &tensor, const Layout &layout)
    return layout.Empty().copy_(tensor);
 }
 
-/// For each output of a part, which of its inputs autograd goes back to.
+/// For each output of a part, the inputs that autograd goes back to.
 Reached ReachedFrom(const Subgraph &part, const std::vector<Operator> &operators,
                     const std::unordered_set<const Value *> &requiring)
 {
@@ -175,7 +176,7 @@ private:
       part.fReplay = nullptr;
    }
 
-   /// What a call changes is a captured tensor, which no other part reads before or after that.
+   /// A call may change only a captured tensor that no other part reads before or after that.
    void AddUpdate(const Value &value, std::size_t part)
    {
       const auto number = fNumbers.at(&value);
@@ -191,7 +192,7 @@ private:
                             (one.fReason.empty() ? " has kernels, which would gain no time by itself" : " " + one.fReason) + '\n';
    }
 
-   /// Values go when no later part takes them.
+   /// Values are dropped when no later part takes them.
    void ForgetEarly()
    {
       std::unordered_set<std::size_t> used(fParts.fOutputs.begin(), fParts.fOutputs.end());
@@ -247,7 +248,7 @@ torch::jit::Stack Parts::Run(const Part &part, torch::jit::Stack stack)
                          std::any_of(arguments.begin(), arguments.end(), [](const auto &argument) { return argument.requires_grad(); });
    auto results = recorded ? CompiledFunction::Run(std::move(arguments), part.fKernels)
                            : part.fKernels->Forward(std::move(arguments), nullptr);
-   // LibTorch's operators fill memory in its order: random numbers, for one, would come to other elements.
+   // LibTorch's operators fill memory in its order: random numbers, for example, would go to other elements.
    for (std::size_t i = 0; i < results.size(); ++i)
       results[i] = Conformed(results[i], part.fResults[i]);
    return torch::jit::Stack(std::make_move_iterator(results.begin()), std::make_move_iterator(results.end()));

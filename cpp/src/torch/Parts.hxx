@@ -20,40 +20,40 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Thread-safe once made.
+/// Thread-safe once constructed.
 class Parts {
 public:
-   /// Throws Unobservable where the function is better run as a whole.
+   /// Throws Unobservable if the function is better run as a whole.
    /// \param gradients Which inputs and captured tensors require a gradient.
    Parts(const Observation &observation, const Marks &gradients, const CompileOptions &options);
 
-   /// The function's results for inputs and captured tensors, as LibTorch's autograd sees them where it records.
+   /// The function's results for inputs and captured tensors, with a graph if LibTorch's autograd records.
    TensorList operator()(const TensorList &arguments) const;
 
    /// Which of the arguments a call changes in place.
    const rust::Vec<std::uint32_t> &Updates() const { return fUpdates; }
-   /// Why LibTorch runs operators.
+   /// The reasons why LibTorch runs operators.
    const std::string &Reason() const { return fReason; }
-   /// The parts and what runs them, for people.
+   /// The parts and their back ends, as text.
    std::string Describe() const;
-   /// What jit or cuda compiled; empty with another back end.
+   /// The code that jit or cuda compiled; empty with another back end.
    std::string Code() const;
 
 private:
    struct Part {
-      std::shared_ptr<const Specialisation> fKernels; ///< or, where it is null:
+      std::shared_ptr<const Specialisation> fKernels; ///< null if LibTorch runs the part, by:
       std::shared_ptr<const Replay> fReplay;
-      std::vector<Layout> fLayouts;  ///< of what kernels take
-      std::vector<Layout> fResults;  ///< of what they give, as LibTorch lays it out
+      std::vector<Layout> fLayouts;  ///< layouts that the kernels take
+      std::vector<Layout> fResults;  ///< layouts of their results in LibTorch
       std::vector<std::size_t> fTakes, fGives, fForgets;
-      std::string fOperators;        ///< of LibTorch's, for people
+      std::string fOperators;        ///< LibTorch's operators, as text
    };
    class Builder;
 
    static torch::jit::Stack Run(const Part &part, torch::jit::Stack stack);
 
    std::vector<Part> fParts;
-   std::size_t fValues = 0; ///< those that the parts give each other
+   std::size_t fValues = 0; ///< number of values passed between parts
    std::vector<std::size_t> fOutputs;
    rust::Vec<std::uint32_t> fUpdates;
    std::string fReason;

@@ -19,25 +19,26 @@ namespace {
 /// LibTorch's callbacks are plain functions.
 thread_local Preserve *gInnermostPreserve = nullptr;
 
-/// Operators that update running statistics without saying so in their schema.
+/// Operators that update running statistics although their schema does not say so.
 bool WritesSilently(std::string_view name)
 {
    return name.find("batch_norm") != std::string_view::npos || name.find("instance_norm") != std::string_view::npos;
 }
 
-/// Whether it is one of LibTorch's own operators, which return what they were given or what they make, and nothing that they keep.
+/// Whether it is one of LibTorch's own operators, which return only their arguments or new tensors, and keep none of
+/// them.
 bool IsLibTorchs(std::string_view name)
 {
    return name.substr(0, 6) == "aten::";
 }
 
-/// The first bytes of a storage, which grows where it has become too small for them.
+/// The first bytes of a storage, which is enlarged if it has become too small for them.
 torch::Tensor Bytes(const c10::Storage &storage, std::int64_t count)
 {
    return torch::empty({0}, torch::dtype(torch::kByte).device(storage.device())).set_(storage, 0, {count}, {1});
 }
 
-/// The memory that an operator was given: what it returns of that it has not made.
+/// The memory of an operator's arguments: results in that memory are not new.
 struct Given : at::ObserverContext {
    c10::SmallVector<const void *, 8> fStorages;
 };
@@ -68,7 +69,7 @@ Preserve::Geometry::Geometry(const torch::Tensor &tensor)
 void Preserve::Geometry::PutBack() const
 {
    const torch::Tensor tensor(fTensor.lock());
-   if (!tensor.defined()) // nobody has it any more
+   if (!tensor.defined()) // every handle on it is gone
       return;
    if (!tensor.storage().is_alias_of(fStorage) || tensor.storage_offset() != fOffset || tensor.sizes() != fSizes ||
        tensor.strides() != fStrides)
@@ -84,7 +85,7 @@ Preserve::Preserve(const TensorList &own) : fOuter(gInnermostPreserve)
    if (const auto device = DeviceOf(own); !device.is_cpu())
       KeepRandom(at::globalContext().defaultGenerator(device));
    gInnermostPreserve = this;
-   if (!fOuter) // one callback serves them all
+   if (!fOuter) // one callback serves all scopes
       fHandle = at::addThreadLocalCallback(at::RecordFunctionCallback(&BeforeOperator, &AfterOperator)
                                               .needsInputs(true)
                                               .needsOutputs(true)
@@ -98,7 +99,7 @@ Preserve::~Preserve()
    gInnermostPreserve = fOuter;
    try {
       PutBack();
-   } catch (const std::exception &e) { // thrown out of here, it would end the session
+   } catch (const std::exception &e) { // an exception that left here would end the session
       ::Warning("CladTorch::Compile", "a captured tensor is not as it was before the function was observed: %s", e.what());
    }
    for (auto &[generator, state] : fRandom) {
@@ -146,7 +147,7 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
          ForEachTensor(input, keep);
    ForEachWritten(InputsOf(call), *schema, keep);
    for (const auto &input : InputsOf(call))
-      if (input.isGenerator()) // one that the function captures
+      if (input.isGenerator()) // a generator that the function captures
          gInnermostPreserve->KeepRandom(input.toGenerator());
    auto given = std::make_unique<Given>();
    for (const auto &input : InputsOf(call))

@@ -15,7 +15,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// All the memory that a tensor is a view of, as it is now. Putting it back is no change that LibTorch counts.
+/// A copy of all the memory that a tensor is a view of. PutBack() is not a change that LibTorch counts.
 class KeptMemory {
 public:
    explicit KeptMemory(const torch::Tensor &tensor);
@@ -28,24 +28,26 @@ private:
    torch::Tensor fBytes; ///< a copy
 };
 
-/// Puts back, at its end, what functions of this thread have changed in place (running statistics, for one) and the
+/// Restores, at its end, what functions of this thread have changed in place (running statistics, for example) and the
 /// state of LibTorch's random numbers. Memory that operators make meanwhile is left alone: a function may keep it.
 class Preserve {
 public:
-   /// \param own Tensors that are the observation's own: nobody misses what they held.
+   /// \param own Tensors that belong to the observation: their contents need not be restored.
    explicit Preserve(const TensorList &own);
    ~Preserve();
    Preserve(const Preserve &) = delete;
    Preserve &operator=(const Preserve &) = delete;
 
-   /// The function's memory that holds other numbers by now; not what an operator makes and fills by other ones (sum()).
+   /// The function's memory whose contents have changed; not memory that an operator makes and fills by other ones
+   /// (sum()).
    std::vector<c10::Storage> Changed() const;
 
 private:
-   /// By their addresses, which no other storage gets meanwhile: they may be freed, as those of TorchScript's numbers are.
+   /// By their addresses, which no other storage gets meanwhile: they may be freed, like those of TorchScript's
+   /// numbers.
    using Storages = std::unordered_map<const void *, c10::weak_intrusive_ptr<c10::StorageImpl>>;
 
-   /// Which part of its memory a tensor shows.
+   /// The part of its memory that a tensor shows.
    struct Geometry {
       c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> fTensor;
       c10::Storage fStorage;
@@ -60,19 +62,19 @@ private:
    static void AfterOperator(const at::RecordFunction &call, at::ObserverContext *context);
    void Keep(const torch::Tensor &tensor);
    void KeepRandom(torch::Generator generator);
-   /// What an operator made that filled it by another one (sum() by sum.out) is not to be put back.
+   /// Memory that an operator made and filled by another one (sum() by sum.out) must not be restored.
    void Forget(const void *storage);
    void PutBack() const;
 
    Preserve *fOuter;
    at::CallbackHandle fHandle = 0;
-   /// Of LibTorch's own generators and those that operators were given: what they draw next.
+   /// The states of LibTorch's own generators and of those passed to operators.
    std::vector<std::pair<torch::Generator, torch::Tensor>> fRandom;
    std::unordered_set<const void *> fKnown; ///< tensors and storages
    Storages fMade;         ///< by operators
-   Storages fGiven;        ///< what the function gave to an operator, though none made it
-   std::size_t fDepth = 0; ///< of operators that call others
-   std::vector<KeptMemory> fMemory;         ///< in the order of the first changes: the same memory may lie under two
+   Storages fGiven;        ///< arguments of operators that no operator made
+   std::size_t fDepth = 0; ///< nesting of operators that call others
+   std::vector<KeptMemory> fMemory;         ///< in the order of the first changes: two may hold the same memory
    std::vector<Geometry> fGeometries;
 };
 

@@ -31,7 +31,7 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-/// Makes constant tensors arguments of the graph, but for those that `stays` says.
+/// Makes constant tensors arguments of the graph, except those for which `stays` returns true.
 TensorList LiftConstants(Graph &graph, const std::function<bool(const torch::Tensor &)> &stays)
 {
    TensorList tensors;
@@ -51,7 +51,7 @@ TensorList LiftConstants(Graph &graph, const std::function<bool(const torch::Ten
    return tensors;
 }
 
-/// Makes lists of tensors that are constants lists of constants, which LiftConstants() takes.
+/// Makes constant lists of tensors into lists of constants, which LiftConstants() takes.
 void SpellOutLists(Graph &graph)
 {
    std::vector<Node *> lists;
@@ -72,8 +72,8 @@ void SpellOutLists(Graph &graph)
    }
 }
 
-/// `empty_like(x).fill_(1)`, which `1 - x` is made of, has become a tensor like that empty one and of its type: here it
-/// becomes one like x, of a type that is a constant.
+/// `empty_like(x).fill_(1)`, of which `1 - x` consists, has become a tensor like that empty one and of its type: here
+/// it becomes one like x, of a constant type.
 void SpellOutFills(Graph &graph)
 {
    for (auto *node : graph.nodes()) {
@@ -90,10 +90,10 @@ void SpellOutFills(Graph &graph)
 /// Turns a recorded graph into the core's structure.
 class Lowering {
 public:
-   /// \param numbers Of the operators in the function.
+   /// \param numbers Numbers of the operators in the function.
    Lowering(std::string name, std::vector<std::size_t> numbers) : fName(std::move(name)), fNumbersInFunction(std::move(numbers)) {}
 
-   /// What has no place in the structure: the first of it. The structure is then good for comparisons only.
+   /// The first thing that the structure cannot represent; the structure is then good for comparisons only.
    const std::string &Obstacle() const { return fObstacle; }
 
    Core::ObservedGraph Run(const Graph &graph, std::size_t inputs)
@@ -114,7 +114,7 @@ private:
          fObstacle = obstacle;
    }
 
-   /// The core's type; of any other one a number beyond those.
+   /// The core's type; for any other one a number beyond those.
    Core::DType DType(torch::ScalarType type)
    {
       switch (type) {
@@ -181,7 +181,7 @@ private:
       fGraph.nodes.push_back(std::move(observed));
    }
 
-   /// A list of tensors is the tensors it is taken apart into.
+   /// A list of tensors is represented by the tensors that it is unpacked into.
    void AddOutput(Core::ObservedNode &node, const Value *output)
    {
       if (output->type()->kind() != c10::TypeKind::ListType) {
@@ -209,7 +209,7 @@ private:
       return argument;
    }
 
-   /// Of a list that has been `before` and gets an element of this kind.
+   /// The kind of a list that has been `before` and gets an element of this kind.
    static Kind ListOf(Kind element, Kind before)
    {
       switch (element) {
@@ -281,14 +281,14 @@ private:
    std::string fPlace; ///< of the operator that is lowered
 };
 
-/// Whether the operator makes memory whose contents nobody knows.
+/// Whether the operator makes uninitialised memory.
 bool IsEmpty(const Node &node)
 {
    const char *name = node.kind().toUnqualString();
    return node.kind().is_aten() && (std::strncmp(name, "empty", 5) == 0 || std::strncmp(name, "new_empty", 9) == 0);
 }
 
-/// Whether the operator's result is memory of its own, with numbers in it.
+/// Whether the operator's result is its own initialised memory.
 bool MakesTensor(const Node &node)
 {
    const auto *schema = node.maybeSchema();
@@ -296,9 +296,9 @@ bool MakesTensor(const Node &node)
           !schema->returns()[0].alias_info();
 }
 
-/// Where an operator changes what another one has just made and nobody else reads, as `linear` adds its bias, the one that
-/// makes a new tensor does the same. LibTorch's own pass, which comes after this, gives up where lists are made of the
-/// result (chunk).
+/// If an operator changes a tensor that another one has just made and that has no other users, as `linear` adds its
+/// bias, the out-of-place form has the same effect. LibTorch's own pass, which comes after this, gives up if the result
+/// becomes part of lists (chunk).
 void ReplaceChangesOfOwn(Graph &graph)
 {
    for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
@@ -319,7 +319,7 @@ void ReplaceChangesOfOwn(Graph &graph)
    }
 }
 
-/// Whether nothing but its shape is used: `empty(sizes).fill_(1)` has become `full_like(empty(sizes), 1)`.
+/// Whether only its shape is used: `empty(sizes).fill_(1)` has become `full_like(empty(sizes), 1)`.
 bool IsShapeOnly(const Value &value)
 {
    return std::all_of(value.uses().begin(), value.uses().end(), [](const auto &use) {
@@ -335,7 +335,7 @@ bool DrawsInto(const Node &node)
    return drawing.count(node.kind().toUnqualString()) > 0;
 }
 
-/// Where memory is filled by other means than operators the graph knows only that it was empty.
+/// If memory is filled by other means than operators, the graph knows only that it was empty.
 void CheckFilled(const Graph &graph)
 {
    for (const auto *node : graph.nodes())

@@ -66,7 +66,7 @@ Replay::Replay(std::shared_ptr<torch::jit::Graph> graph) : fGraph(std::move(grap
    ForgetEarly();
 }
 
-/// A value that nothing comes back for goes: its memory is used again.
+/// A value that the backward pass does not need is dropped, so that its memory is reused.
 void Replay::ForgetEarly()
 {
    std::vector<bool> used(fConstants.size());

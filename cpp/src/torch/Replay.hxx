@@ -18,18 +18,18 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Calls the operators of a graph one after the other, as the function did that it was recorded of: autograd sees them, and what
-/// they throw is thrown. LibTorch's own interpreter puts the text of its errors around that. Thread-safe.
+/// Calls the operators of a graph one after the other, as the recorded function did: autograd sees them, and their
+/// exceptions are passed on. LibTorch's own interpreter adds text of its own to errors. Thread-safe.
 class Replay {
 public:
-   /// Throws Unobservable for an operator that is not there any more.
+   /// Throws Unobservable for an operator that does not exist any more.
    explicit Replay(std::shared_ptr<torch::jit::Graph> graph);
 
    /// The graph's outputs.
    torch::jit::Stack operator()(torch::jit::Stack inputs) const;
    TensorList operator()(const TensorList &inputs) const;
 
-   /// Takes what is on the stack, and leaves its results there.
+   /// Pops its arguments from the stack, and pushes its results.
    using Call = std::function<void(torch::jit::Stack &)>;
 
 private:
@@ -44,7 +44,7 @@ private:
    std::shared_ptr<torch::jit::Graph> fGraph;
    std::vector<Instruction> fInstructions;
    std::unordered_map<const torch::jit::Value *, std::size_t> fNumbers;
-   torch::jit::Stack fConstants; ///< what the registers hold before a run
+   torch::jit::Stack fConstants; ///< contents of the registers before a run
    std::vector<std::size_t> fOutputs;
 };
 

@@ -19,14 +19,14 @@ bool IsInteger(at::ScalarType type)
    return c10::isIntegralType(type, /*includeBool=*/false);
 }
 
-/// Of a call: the numbers that it takes the fractions off; none: it takes none.
+/// The argument whose fractions a call drops; null: it drops none.
 const c10::IValue *Rounds(std::string_view name, c10::ArrayRef<const c10::IValue> inputs)
 {
    constexpr std::array<std::string_view, 9> kRounding = {"aten::floor", "aten::floor_", "aten::ceil",   "aten::ceil_",        "aten::round",
                                                           "aten::round_", "aten::trunc", "aten::trunc_", "aten::floor_divide"};
    if (std::find(kRounding.begin(), kRounding.end(), name) != kRounding.end())
       return &inputs[0];
-   if (name == "aten::_to_copy") // every conversion comes to it
+   if (name == "aten::_to_copy") // every conversion calls it
       return inputs.size() > 1 && inputs[1].isInt() && IsInteger(static_cast<at::ScalarType>(inputs[1].toInt())) ? &inputs[0] : nullptr;
    if (name == "aten::copy_")
       return inputs[0].isTensor() && IsInteger(inputs[0].toTensor().scalar_type()) ? &inputs[1] : nullptr;
@@ -36,7 +36,7 @@ const c10::IValue *Rounds(std::string_view name, c10::ArrayRef<const c10::IValue
    return nullptr;
 }
 
-/// [events, _]: the elements of `tensor` by events, of which there are `events`; undefined where no dimension counts them.
+/// The elements of `tensor` as [events, _], by event; undefined if no dimension counts the events.
 torch::Tensor ByEvents(const torch::Tensor &tensor, std::int64_t events)
 {
    for (std::int64_t dim = 0; dim < tensor.dim(); ++dim)
@@ -86,7 +86,7 @@ rust::Vec<bool> WholeFeatures(const Network &network)
    const auto isRounded = !network.Rounded(events).empty();
    for (std::int64_t first = 0; isRounded && first < inputs; first += kTogether) {
       const auto count = std::min(kTogether, inputs - first);
-      // The first event is the usual one, each other one differs in one number.
+      // The first event is the reference, each other one differs in one value.
       auto changed = torch::full({count + 1, inputs}, kUsual, torch::kFloat32);
       changed.narrow(0, 1, count).narrow(1, first, count).diagonal().fill_(kOther);
       auto sizes = events.sizes().vec();

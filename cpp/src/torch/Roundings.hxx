@@ -18,7 +18,8 @@ namespace Internal {
 
 class Network;
 
-/// Sees what operators take fractions off, in this thread and as long as it lives: conversions to integers, floor and the like.
+/// Records the tensors that operators round, in this thread and as long as it lives: conversions to integers, floor and
+/// the like.
 class Roundings {
 public:
    Roundings();
@@ -26,7 +27,7 @@ public:
    Roundings(const Roundings &) = delete;
    Roundings &operator=(const Roundings &) = delete;
 
-   /// In their order; without those that are computed from what requires a gradient.
+   /// The tensors in order; without those computed from tensors that require a gradient.
    const std::vector<torch::Tensor> &Rounded() const { return fRounded; }
 
 private:
@@ -37,8 +38,8 @@ private:
    std::vector<torch::Tensor> fRounded;
 };
 
-/// For each number of an event whether it changes what `network` rounds in evaluation, in ways that no parameter takes part in:
-/// categories, bins, places in a table. All are false if it rounds nothing.
+/// For each element of an event, whether it changes what `network` rounds in evaluation, without the influence of
+/// parameters: categories, bins, places in a table. All are false if it rounds nothing.
 rust::Vec<bool> WholeFeatures(const Network &network);
 
 } // namespace Internal

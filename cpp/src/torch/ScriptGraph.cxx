@@ -20,18 +20,18 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
-/// The number of which a trace made `tensor`, or which it computed of such ones; null: it is none of these.
+/// The number that a trace turned into `tensor`, or the expression of such numbers; null: it is neither.
 Value *NumberOf(const Value *tensor, torch::jit::Graph &graph)
 {
    auto *node = const_cast<Node *>(tensor->node());
-   if (tensor->type() == c10::IntType::get()) // TakeNumbers() was here before
+   if (tensor->type() == c10::IntType::get()) // TakeNumbers() has replaced it already
       return const_cast<Value *>(tensor);
    if (node->kind() == c10::prim::NumToTensor)
       return node->input();
    const auto constant = torch::jit::toIValue(tensor);
    if (constant && constant->isTensor() && constant->toTensor().dim() == 0 && constant->toTensor().scalar_type() == at::kLong)
       return graph.insertConstant(constant->toTensor().item<std::int64_t>());
-   const auto isQuotient = node->kind() == c10::aten::floor_divide; // of x.size(1) // 4
+   const auto isQuotient = node->kind() == c10::aten::floor_divide; // of x.size(1) // for x.size(1) // 4
    if ((node->kind() != c10::aten::mul && !isQuotient) || node->inputs().size() != 2)
       return nullptr;
    auto *a = NumberOf(node->input(0), graph), *b = NumberOf(node->input(1), graph);

@@ -62,13 +62,13 @@ std::vector<std::string> Split(const std::string &text, char separator)
    return parts;
 }
 
-/// A path, "layers.0.weight", as its names.
+/// The names in a path such as "layers.0.weight".
 std::vector<std::string> Names(const std::string &path)
 {
    return Split(path, '.');
 }
 
-/// The part of that name, which is made if it is missing.
+/// The part of that name; made if it is missing.
 Script Part(const Script &script, const std::string &name)
 {
    if (script.hasattr(name))
@@ -91,8 +91,8 @@ void Register(Script script, const Core::ScriptTensor &spec, const torch::Tensor
       script.register_attribute(names.back(), c10::TensorType::get(), tensor, false, spec.is_persistent);
 }
 
-/// What an operator takes, where the arguments are those of `node`, by position or by `names`; none: the schema has no place for
-/// them.
+/// The operator's inputs if the arguments are those of `node`, by position or by `names`; none: they do not match the
+/// schema.
 std::optional<torch::jit::MatchedSchema>
 Match(const c10::FunctionSchema &schema, Node &node, const std::vector<std::string> &names)
 {
@@ -111,11 +111,11 @@ Match(const c10::FunctionSchema &schema, Node &node, const std::vector<std::stri
    try {
       return torch::jit::matchSchema(schema, node.sourceRange(), *node.owningGraph(), plain, named);
    } catch (const std::exception &) {
-      return std::nullopt; // of another overload
+      return std::nullopt; // matches another overload
    }
 }
 
-/// Replaces a call by one of an operator of LibTorch: that of its overload, or the first one that takes its arguments.
+/// Replaces a call by a call of LibTorch's operator: that of its overload, or the first one that takes its arguments.
 void Resolve(Node &node)
 {
    const auto kind = c10::Symbol::aten(node.kind().toUnqualString());
@@ -140,15 +140,15 @@ void Resolve(Node &node)
          call = graph.insertNode(graph.createListUnpack(call->output(), node.outputs().size()));
       if (call->outputs().size() < node.outputs().size())
          continue;
-      for (std::size_t i = 0; i < node.outputs().size(); ++i) // the places of the greatest may be wanted by nobody
+      for (std::size_t i = 0; i < node.outputs().size(); ++i) // the places of maxima may be unused
          node.output(i)->replaceAllUsesWith(call->output(i));
       return;
    }
    throw std::runtime_error(std::string(kind.toQualString()) + " with these arguments is no operator of PyTorch");
 }
 
-/// The text with calls of another namespace than LibTorch's, whose results the parser would compare with the schema: a list is
-/// several tensors here.
+/// The text with calls in another namespace than LibTorch's, for which the parser would compare the results with the
+/// schema: here a list is several tensors.
 std::string WithCalls(std::string text)
 {
    const std::string before = "= aten::", after = "= call::";
@@ -167,8 +167,8 @@ void ResolveAll(Graph &graph)
    }
 }
 
-/// Takes the tensors, and whether it trains, from the network instead of from the graph's inputs, which the network itself becomes
-/// the first of.
+/// Makes the network the graph's first input, and takes the tensors and the training flag from it instead of from the
+/// graph's inputs.
 void ReadTensors(Graph &graph, const Script &script, const rust::Vec<Core::ScriptTensor> &tensors)
 {
    auto *self = graph.insertInput(0, "self");

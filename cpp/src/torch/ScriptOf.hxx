@@ -13,11 +13,12 @@
 namespace CladTorch {
 namespace Internal {
 
-/// A network with the parameters and buffers of `spec`, under their names, whose `forward` is its graph. Throws, in words or as LibTorch,
-/// where an operator is none of LibTorch's or does not take what it is given.
+/// A network with the parameters and buffers of `spec`, under their names, whose `forward` is its graph. Throws, with
+/// its own message or LibTorch's, if an operator is not one of LibTorch's or does not accept its arguments.
 torch::jit::Module ScriptOf(const Core::ScriptSpec &spec);
 
-/// Whether two results of one shape differ by no more than rounding does: by 1e-4 of the largest number of `b`, NaN for NaN.
+/// Whether two results of one shape differ by no more than rounding does: by 1e-4 of the largest value of `b`, NaN for
+/// NaN.
 bool AreAlike(const torch::Tensor &a, const torch::Tensor &b);
 
 } // namespace Internal

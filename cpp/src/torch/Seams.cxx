@@ -33,7 +33,7 @@ bool IsRandom(const torch::jit::Node &node)
    return handle && handle->hasTag(at::Tag::nondeterministic_seeded);
 }
 
-/// Whether LibTorch has the operator in the form that changes its tensor, too.
+/// Whether LibTorch also has an in-place form of the operator.
 bool WorksInPlaceToo(const std::string &name)
 {
    const auto known = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name + '_'));
@@ -48,7 +48,7 @@ bool WritesInPlace(const torch::jit::Node &node)
           });
 }
 
-/// The same, with a tensor of floating point beside what it takes: the core has no functions without one.
+/// The same, with a floating-point tensor among its inputs: the core has no functions without one.
 Core::ObservedGraph WithFloating(Core::ObservedGraph graph)
 {
    const auto isFloating = [](const Core::ObservedValue &value) { return value.dtype == Core::DType::Float32 || value.dtype == Core::DType::Float64; };
@@ -67,7 +67,7 @@ bool IsOnGpu(const torch::jit::Graph &graph)
    });
 }
 
-/// Why, without the operator's place in the function of that name and without a remedy.
+/// The reason, without the operator's place in the function `name` and without a remedy.
 std::string Shortened(std::string reason, const std::string &name)
 {
    reason.resize(std::min(reason.size(), reason.find("; ")));
@@ -140,7 +140,7 @@ void Seams::Number()
    }
 }
 
-/// Operators on kernels wait for those that use them: a weight is transposed where it is multiplied with.
+/// Operators on kernels move to the part of their users: a weight is transposed where it is multiplied.
 void Seams::Sink()
 {
    const auto outputs = fGraph.outputs();
@@ -169,7 +169,7 @@ bool Seams::IsUsedOutside(const torch::jit::Value &value, std::size_t part) cons
                                                [&](std::size_t user) { return fOperators[user].fPart != part; });
 }
 
-/// Kernels give nothing but floating point out of their hands.
+/// Kernels pass only floating point to other parts.
 bool Seams::GiveUpMasks()
 {
    bool changed = false;
@@ -199,14 +199,14 @@ bool Seams::GiveUpSmallParts()
    return changed;
 }
 
-/// Random numbers are drawn by the same operators as in the function, and in its order.
+/// Checks that the same operators as in the function draw the random numbers, in the same order.
 void Seams::CheckDraws(const std::vector<std::string> &draws) const
 {
    auto next = draws.begin();
    std::size_t part = 0;
    for (const auto &one : fOperators) {
       const std::string name = one.fNode->kind().toQualString();
-      // Of one that worked in place LibTorch's record has the other form, which draws alike but may have no derivative.
+      // LibTorch records the out-of-place form of an in-place operator; it draws alike but may have no derivative.
       const bool isNext = one.fDraws && next != draws.end() && (*next == name || (one.fKernels && *next == name + '_'));
       if (one.fDraws && !isNext && (one.fKernels || WorksInPlaceToo(name)))
          throw Unobservable("its random numbers are not those of " + name);

@@ -20,25 +20,25 @@ struct Operator {
    torch::jit::Node *fNode;
    std::size_t fNumber;     ///< from 1 on, in the function's order
    Values fOperands, fResults;
-   bool fKernels = true;    ///< kernels run it; else LibTorch does
-   std::string fReason = {}; ///< why not kernels; empty where LibTorch runs it only since its neighbours are LibTorch's
-   std::size_t fSteps = 0;  ///< kernels that it takes
-   std::size_t fDraws = 0;  ///< random factors of kernels; of LibTorch's operators 1 if it may draw random numbers
+   bool fKernels = true;    ///< kernels run it; otherwise LibTorch does
+   std::string fReason = {}; ///< why not kernels; empty if LibTorch runs it only because LibTorch runs its neighbours
+   std::size_t fSteps = 0;  ///< number of kernels that it takes
+   std::size_t fDraws = 0;  ///< random factors of kernels; 1 for an operator of LibTorch's that may draw random numbers
    std::size_t fPart = 0;
 };
 
-/// The operators of a recorded function in parts, which run one after the other: those with an even number on kernels, the
-/// others on LibTorch. A part depends on those before it only.
+/// The operators of a recorded function in parts, which run one after the other: parts with even numbers on kernels,
+/// the others on LibTorch. A part depends only on earlier ones.
 class Seams {
 public:
-   /// Throws Unobservable where no part is worth while for kernels, and where the parts would not be the same function.
+   /// Throws Unobservable if no part is worthwhile for kernels, or if the parts would not be the same function.
    Seams(const Observation &observation, const std::string &name);
 
-   /// Neither without operators nor in another order than they run in.
+   /// The parts in the order in which they run; none is without operators.
    std::vector<std::vector<Operator>> Parts() const;
    /// Whether another part than `part` uses the value, or the function returns it.
    bool IsUsedOutside(const torch::jit::Value &value, std::size_t part) const;
-   /// Why LibTorch runs operators, for people.
+   /// The reasons why LibTorch runs operators, as text.
    std::string Reason() const;
 
 private:

@@ -32,7 +32,7 @@ Core::BackEnd ToCore(EBackEnd backEnd)
    return static_cast<Core::BackEnd>(backEnd);
 }
 
-/// Addresses on their way to the core, without an allocation for the usual few.
+/// Addresses for the core, without an allocation for the usual few.
 class Addresses {
 public:
    void Add(const torch::Tensor &tensor) { fList.push_back(tensor.defined() ? Address(tensor) : 0); }
@@ -51,7 +51,7 @@ c10::IntArrayRef Shape(const rust::Vec<std::int64_t> &shape)
    return {shape.data(), shape.size()};
 }
 
-/// On the CPU without the dispatcher, which takes several times as long as the memory.
+/// Bypasses the dispatcher on the CPU, which takes several times as long as the allocation.
 torch::Tensor Empty(Core::DType dtype, c10::IntArrayRef shape, torch::Device device)
 {
    if (!device.is_cpu())
@@ -59,7 +59,7 @@ torch::Tensor Empty(Core::DType dtype, c10::IntArrayRef shape, torch::Device dev
    return at::detail::empty_cpu(shape, TypeOf(dtype), std::nullopt, std::nullopt, std::nullopt, std::nullopt);
 }
 
-/// The very numbers in memory, row by row; the tensor itself where it is so already.
+/// The values in memory as shown, row by row; the tensor itself if it already is.
 torch::Tensor Plain(const torch::Tensor &tensor)
 {
    if (!tensor.defined())
@@ -67,19 +67,19 @@ torch::Tensor Plain(const torch::Tensor &tensor)
    return tensor.is_neg() ? tensor.resolve_neg().contiguous() : tensor.contiguous();
 }
 
-/// The adjoint of an output, or as many zeros as `like` has elements, where the output has none.
+/// The adjoint of an output or, if it has none, as many zeros as `like` has elements.
 torch::Tensor Given(const torch::Tensor &adjoint, Core::DType dtype, const torch::Tensor &like)
 {
    return adjoint.defined() ? adjoint : Empty(dtype, like.sizes(), like.device()).zero_();
 }
 
-/// How often a tensor was changed in place; LibTorch does not count it for those of its inference mode.
+/// How often a tensor was changed in place; LibTorch does not count it for tensors of its inference mode.
 std::uint32_t Version(const torch::Tensor &tensor)
 {
    return tensor.is_inference() ? 0 : tensor._version();
 }
 
-/// Whether a call of the compiled function changes the same memory as a run of the function did.
+/// Checks that a call of the compiled function changes the same memory as a run of the function did.
 void CheckChanged(const Observation &observation, std::size_t inputs, const rust::Vec<std::uint32_t> &updates)
 {
    for (const auto &changed : observation.fChanged) {
@@ -135,7 +135,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
    }
    if (Compiled())
       return;
-   fReason = std::string(Core::back_end_why_libtorch(backEnd, fReason)); // throws where the options ask for kernels
+   fReason = std::string(Core::back_end_why_libtorch(backEnd, fReason)); // throws if the options require kernels
    if (observation && observation->fRecorded)
       MakeParts(*observation, options);
 }
@@ -165,7 +165,7 @@ void Specialisation::MakeParts(const Observation &observation, const CompileOpti
       auto parts = std::make_shared<const Parts>(observation, fGradients, options);
       CheckChanged(observation, fInputs.size(), parts->Updates());
       fParts = std::move(parts);
-      if (const auto reason = fParts->Reason(); !reason.empty()) // else it is what the whole function returns
+      if (const auto reason = fParts->Reason(); !reason.empty()) // otherwise it has the reason for the whole function
          fReason = reason;
    } catch (const Unobservable &e) {
       if (fReason != e.what())
@@ -191,7 +191,7 @@ void Specialisation::Take(const Observation &observation)
       reached.resize(arguments);
    for (std::size_t i = 0; i < arguments; ++i) {
       const bool reached = std::any_of(fReached.begin(), fReached.end(), [&](const auto &from) { return from[i]; });
-      // Forward() has a gradient for every input, if only of zeros.
+      // Forward() has a gradient for every input, even if only of zeros.
       fGradients.push_back(fWanted.fCaptured ? reached : i < inputs && fWanted.fInputs[i] && fWanted.fRecorded);
       fRecorded = fRecorded || (fWanted.fCaptured && reached);
    }
@@ -260,7 +260,7 @@ void Specialisation::Count() const
 
 TensorList Specialisation::Original(const TensorList &arguments) const
 {
-   std::vector<KeptMemory> before; // the forward call has changed it, and counted
+   std::vector<KeptMemory> before; // the forward call has changed and counted already
    for (const auto update : fSignature->updates)
       before.emplace_back(arguments[update]);
    for (const auto &counter : fCounters)
@@ -290,7 +290,7 @@ TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
       Core::compiled_infer(**fCore, stream, inputs.Slice(), outputs.Slice());
    const auto own = results.size() - fSignature->updates.size();
    for (std::size_t i = 0; i < fSignature->updates.size(); ++i)
-      // As LibTorch's operators do it: not counted, so that the graph of an earlier call can still go backward.
+      // Not counted, as with LibTorch's operators, so that the graph of an earlier call can still go backward.
       arguments[fSignature->updates[i]].variable_data().copy_(results[own + i]);
    Count();
    if (saved)
@@ -315,13 +315,13 @@ TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &ad
       if (fGradients[i] && !isPassedOn)
          results[i] = Empty(fSignature->dtype, saved.fArguments[i].sizes(), fDevice);
       gradients.Add(results[i]);
-      if (fGradients[i] && isPassedOn) // not written: LibTorch's operators give the adjoint itself, too
+      if (fGradients[i] && isPassedOn) // not written: LibTorch's operators also return the adjoint itself
          results[i] = Given(plain[static_cast<std::size_t>(fPassedOn[i])], fSignature->dtype, saved.fArguments[i]);
    }
    Core::compiled_backward(**fCore, CurrentStream(fDevice), **saved.fCore, inputs.Slice(), outputs.Slice(), gradients.Slice());
    for (std::size_t i = 0; i < fGradients.size(); ++i)
       if (fGradients[i] && results[i].scalar_type() != saved.fArguments[i].scalar_type())
-         results[i] = results[i].to(saved.fArguments[i].scalar_type()); // a number without dimensions may have another
+         results[i] = results[i].to(saved.fArguments[i].scalar_type()); // without dimensions its type may differ
    return results;
 }
 

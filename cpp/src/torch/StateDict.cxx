@@ -13,7 +13,7 @@ namespace Internal {
 
 namespace {
 
-/// The type of elements that a file of weights can have; none: complex and quantised ones.
+/// The element type in a file of weights; none: it has none for complex and quantised elements.
 std::optional<Core::EElement> Element(torch::ScalarType type)
 {
    switch (type) {
@@ -37,14 +37,14 @@ rust::Vec<std::uint8_t> Bytes(const torch::Tensor &tensor)
    return Core::copied_bytes({static_cast<const std::uint8_t *>(dense.data_ptr()), dense.nbytes()});
 }
 
-/// Whether it is the count of batches that PyTorch keeps beside running statistics, which nothing is computed from.
+/// Whether it is the count of batches that PyTorch keeps with running statistics; nothing is computed from it.
 bool CountsBatches(const std::string &name)
 {
    const std::string ending = "num_batches_tracked";
    return name.size() >= ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
 }
 
-/// Adds a tensor, unless its elements are a part of another one or of a type that no file has.
+/// Adds a tensor, unless its elements are part of another one or no file supports their type.
 void Add(rust::Vec<Core::StateSpec> &specs, const std::string &name, const torch::Tensor &tensor, bool isBuffer,
          const PlacedTensors &placed, bool knowsAll)
 {

@@ -11,8 +11,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// The parameters and buffers of `module`, those too that do not train and those that the network does not use. `placed` are the
-/// tensors that a model knows, with their places; `knowsAll`: it computes with no others.
+/// The parameters and buffers of `module`, including those that do not train or that the network does not use. `placed`
+/// are the tensors that a model knows, with their places; `knowsAll`: it computes with no others.
 rust::Vec<Core::StateSpec> StateDict(const torch::nn::Module &module, const PlacedTensors &placed, bool knowsAll);
 
 } // namespace Internal

@@ -18,17 +18,17 @@ namespace Internal {
 
 using Values = std::vector<const torch::jit::Value *>;
 
-/// The tensors that an operator is given, those in lists one by one; numbers are left out.
+/// The tensors that an operator takes, those in lists one by one; numbers are left out.
 Values Operands(const torch::jit::Node &node);
 
-/// What an operator returns: a list of tensors as those that it is taken apart into, if nothing else is done with it.
+/// The results of an operator: a list of tensors as the tensors that it is unpacked into, if it has no other use.
 Values Results(const torch::jit::Node &node);
 
-/// Copies of operators, with the numbers and lists that they are given.
+/// Copies of operators, with their numbers and lists.
 class Subgraph {
 public:
-   /// \param nodes In their order in the graph; none that IsSpeltOut().
-   /// \param isOutput Which of their results the graph returns.
+   /// \param nodes In their order in the graph; none for which IsSpeltOut() is true.
+   /// \param isOutput Whether the graph returns a result.
    Subgraph(const std::vector<torch::jit::Node *> &nodes, const std::function<bool(const torch::jit::Value &)> &isOutput);
 
    const std::shared_ptr<torch::jit::Graph> &Graph() const { return fGraph; }

@@ -16,8 +16,8 @@ namespace CladTorch {
 namespace Internal {
 namespace {
 
-/// A byte for each member, for LibTorch to loop over as its element-wise operators do: at::parallel_for itself is a template that
-/// works on several threads only where the program that uses it was compiled for LibTorch's OpenMP.
+/// A byte for each member, for LibTorch to loop over with its element-wise operators: at::parallel_for itself is a
+/// template that uses several threads only if the program that uses it was compiled for LibTorch's OpenMP.
 struct MemberBytes {
    explicit MemberBytes(std::size_t members)
       : fTensor(at::detail::empty_cpu({static_cast<std::int64_t>(members)}, at::TensorOptions(at::kByte))),
@@ -47,7 +47,7 @@ class Threads : public LibTorchThreads {
             for (std::int64_t i = 0; i < size; ++i)
                share(work, static_cast<std::size_t>(data[0] + row * strides[1] + i * strides[0] - first));
       };
-      bytes->fIterator.for_each(each, 1); // what it allocates is OpenMP's
+      bytes->fIterator.for_each(each, 1); // only OpenMP allocates here
    }
 };
 

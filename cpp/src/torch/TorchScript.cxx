@@ -36,7 +36,7 @@ using namespace Internal;
 
 namespace {
 
-/// Modules in one another, as deep as no network goes.
+/// The deepest nesting of modules, beyond that of any network.
 constexpr int kDeepest = 100;
 
 using Script = torch::jit::Module;
@@ -48,7 +48,7 @@ std::string ClassOf(const Script &script)
    return name ? name->name() : "TorchScript";
 }
 
-/// A TorchScript module as one of torch::nn: the same parameters and buffers, under the same names, and its mode.
+/// Wraps a TorchScript module as one of torch::nn: the same parameters and buffers, under the same names, and its mode.
 class ScriptModule : public torch::nn::Module {
 public:
    explicit ScriptModule(Script script, int depth = 0) : Module(ClassOf(script)), fScript(std::move(script))
@@ -74,7 +74,7 @@ private:
    Script fScript;
 };
 
-/// Why an operator has no place in a network that is called any number of times; empty: it has one.
+/// Why an operator must not be in a network that is called any number of times; empty: it may be.
 std::string WhyNot(const Node &node)
 {
    using namespace torch::jit;
@@ -82,7 +82,7 @@ std::string WhyNot(const Node &node)
    const std::string name = kind.toQualString();
    if (!kind.is_aten() && !kind.is_prim())
       return "calls " + name + ", which is no operator of LibTorch's";
-   // Batch normalisation of PyTorch before 2.0 replaces its count of batches, which nothing is computed from.
+   // Batch normalisation of PyTorch before 2.0 replaces its count of batches; nothing is computed from it.
    if (kind == prim::SetAttr && node.s(attr::name) != "num_batches_tracked")
       return "sets its attribute '" + node.s(attr::name) + "'";
    static const std::array<const char *, 9> kEffects{"aten::from_file", "aten::save", "aten::manual_seed", "prim::Print",
@@ -112,14 +112,14 @@ void Check(const Script &script)
    CheckOperators(*graph->block());
 }
 
-/// The network of an archive that the core has looked at.
+/// The network of an archive that the core has checked.
 Script Load(const rust::Vec<std::uint8_t> &archive)
 {
    const auto reader = std::make_shared<caffe2::serialize::MemoryReadAdapter>(archive.data(), static_cast<off_t>(archive.size()));
    return torch::jit::load(reader, torch::Device(torch::kCPU), false);
 }
 
-/// The network of the file at `path`, which torch.export or TorchScript wrote: what it runs is made by this when it is called.
+/// The network of the file at `path`, which torch.export or TorchScript wrote: calling the result makes the module.
 std::function<Script()> Opened(const std::string &path)
 {
    if (Core::is_exported(path))
@@ -142,7 +142,8 @@ TensorList Tensors(const c10::IValue &value)
    return tensors;
 }
 
-/// Its forward, each call of which runs the same operators: LibTorch would fuse some after the first calls.
+/// Its forward, each call of which runs the same operators: LibTorch's own executor would fuse some after the first
+/// calls.
 class ScriptForward {
 public:
    explicit ScriptForward(const Script &script) : fScript(script), fSchema(script.get_method("forward").function().getSchema())
@@ -185,10 +186,10 @@ private:
 
    Script fScript;
    c10::FunctionSchema fSchema;
-   std::shared_ptr<torch::jit::GraphExecutor> fExecutor, fAsking; ///< as it is written, where it asks whether gradients are recorded
+   std::shared_ptr<torch::jit::GraphExecutor> fExecutor, fAsking; ///< as written, if it tests for gradients
 };
 
-/// Features as they are and outputs as they are, also in later fits.
+/// Features and outputs are not scaled, also in later fits.
 void KeepScale(ModelData &model)
 {
    const auto keep = [&](auto set, std::size_t count) {
@@ -198,7 +199,7 @@ void KeepScale(ModelData &model)
    keep(Core::model_set_target_scaler, Core::model_outputs(*model.fCore));
 }
 
-/// What it throws names the file.
+/// Adds the file's name to exceptions.
 template <class F>
 std::shared_ptr<ModelData> OfFile(const std::string &given, F make)
 {
@@ -213,7 +214,7 @@ std::shared_ptr<ModelData> OfFile(const std::string &given, F make)
       });
       auto model = make(ScriptForward(script), std::make_shared<ScriptModule>(script));
       KeepScale(*model);
-      model->fTrained = true; // on events that nobody here knows
+      model->fTrained = true; // on unknown events
       return model;
    } catch (const c10::Error &e) {
       what = e.what_without_backtrace();

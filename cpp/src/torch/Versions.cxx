@@ -22,14 +22,14 @@ namespace Internal {
 
 namespace {
 
-/// "6.40" of "6.40.00" and of "6.40/00": what has one binary interface.
+/// "6.40" of "6.40.00" and of "6.40/00": versions with one binary interface.
 std::string Line(const std::string &version)
 {
    const auto end = version.find_first_of("./", version.find('.') + 1);
    return version.substr(0, end);
 }
 
-/// What the version header in `include` says, or "".
+/// The version in the version header in `include`, or "".
 std::string VersionIn(const std::string &include)
 {
    std::ifstream file(include + "/torch/headeronly/version.h");
@@ -41,7 +41,7 @@ std::string VersionIn(const std::string &include)
    return version;
 }
 
-/// Where the loaded LibTorch lies.
+/// The folder of the loaded LibTorch.
 std::string LoadedLibTorch()
 {
    Dl_info info{};

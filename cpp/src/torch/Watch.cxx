@@ -17,7 +17,7 @@ namespace {
 /// LibTorch's callbacks are plain functions.
 thread_local Watch *gInnermost = nullptr;
 
-/// The switch by which LibTorch forbids to read a storage. It has a method to turn it on but none to turn it off; an explicit
+/// The flag by which LibTorch forbids reading a storage. It has a method to set it but none to clear it; an explicit
 /// instantiation may name a private member.
 bool &ReadingThrows(c10::StorageImpl &storage);
 template <bool c10::StorageImpl::*kMember>
@@ -44,7 +44,7 @@ bool IsFloating(const torch::Tensor &tensor)
    return tensor.defined() && (tensor.is_floating_point() || tensor.is_complex());
 }
 
-/// Operators that make something else than a tensor of what tensors hold.
+/// Operators that turn values of tensors into something other than a tensor.
 bool ReadsValues(const c10::OperatorHandle &handle)
 {
    const auto &name = handle.schema().name();
@@ -52,7 +52,7 @@ bool ReadsValues(const c10::OperatorHandle &handle)
           name == "aten::equal" || name == "aten::is_nonzero" || name == "aten::allclose";
 }
 
-/// Whether the shape of the operator's result follows the numbers that it is given.
+/// Whether the shape of the operator's result depends on the values of its arguments.
 bool ShapeFollowsValues(const c10::OperatorHandle &handle, c10::ArrayRef<const c10::IValue> inputs)
 {
    const auto &name = handle.schema().name();
@@ -60,7 +60,7 @@ bool ShapeFollowsValues(const c10::OperatorHandle &handle, c10::ArrayRef<const c
       return false;
    if (name != "aten::index" && name != "aten::index_put" && name != "aten::index_put_")
       return true;
-   if (name != "aten::index" && inputs[2].toTensor().numel() == 1) // one number wherever a mask is true
+   if (name != "aten::index" && inputs[2].toTensor().numel() == 1) // writes one number wherever a mask is true
       return false;
    bool masks = false;
    ForEachTensor(inputs[1], [&](const torch::Tensor &index) {
@@ -69,14 +69,14 @@ bool ShapeFollowsValues(const c10::OperatorHandle &handle, c10::ArrayRef<const c
    return masks;
 }
 
-/// Which argument of the operator is what it writes, where LibTorch makes that of a C++ number without an operator
+/// The argument that the operator writes, if LibTorch makes it from a C++ number without an operator
 /// (`y.index_put_({0}, 1.)`); 0: none.
 std::size_t WrittenNumber(std::string_view name)
 {
    return name == "aten::fill_" || name == "aten::copy_" ? 1 : name == "aten::index_put_" ? 2 : 0;
 }
 
-/// Whether it is one number in memory of its own, from LibTorch's allocator.
+/// Whether it is one number in its own memory, from LibTorch's allocator.
 bool IsOwnNumber(const torch::Tensor &tensor)
 {
    return tensor.defined() && tensor.dim() == 0 && !tensor.requires_grad() && tensor.has_storage() && tensor.is_cpu() &&
@@ -88,21 +88,22 @@ bool IsEmpty(std::string_view name)
    return name.find("::empty") != std::string_view::npos || name.find("::new_empty") != std::string_view::npos;
 }
 
-/// Whether it takes nothing but shape and type of a tensor (rand_like()): torch:: calls it below autograd, wherever it stands.
+/// Whether it takes only the shape and type of a tensor (rand_like()): torch:: always calls it below autograd.
 bool IsLike(std::string_view name)
 {
    constexpr std::string_view end = "_like";
    return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
 }
 
-/// Whether the operator's schema says that a result may share the memory of an argument: else LibTorch's graph takes it for new.
+/// Whether the operator's schema says that a result may share the memory of an argument: otherwise LibTorch's graph
+/// treats it as new.
 bool SaysAlias(const at::RecordFunction &record, std::size_t result)
 {
    const auto schema = record.operator_schema();
    return schema && result < schema->returns().size() && schema->returns()[result].alias_info();
 }
 
-/// Runs `body` in a callback: LibTorch would go on after an exception as if nothing had been missed.
+/// Runs `body` in a callback: LibTorch would ignore an exception there, and a missed event with it.
 template <class Body>
 void Guarded(Body body)
 {
@@ -115,7 +116,7 @@ void Guarded(Body body)
 
 } // namespace
 
-/// What is known of an operator between its beginning and its end.
+/// The state of an operator between its beginning and its end.
 struct Watch::Call : at::ObserverContext {
    bool fBackward = false; ///< not an operator, but a node of autograd's
    std::uint8_t fSources = kNumbers;
@@ -124,7 +125,7 @@ struct Watch::Call : at::ObserverContext {
    bool fCounts = false;   ///< it adds a whole number in place
    std::optional<RandomState> fRandom; ///< before an operator that may draw
    c10::SmallVector<c10::Storage, 6> fGiven, fWritten;
-   torch::Tensor fContiguous; ///< what contiguous() is given; its inputs are gone when it ends
+   torch::Tensor fContiguous; ///< argument of contiguous(); its inputs are gone when it ends
 };
 
 Watch::Watch(const TensorList &inputs, EGradients gradients)
@@ -212,7 +213,7 @@ void Watch::CheckAliases(const TensorList &results) const
    }
 }
 
-/// What an argument is apart from the elements of tensors.
+/// A hash of an argument without the elements of tensors.
 std::size_t Watch::Hash(const c10::IValue &argument) const
 {
    std::size_t hash = 0;
@@ -233,7 +234,7 @@ std::size_t Watch::Hash(const c10::IValue &argument) const
    return hash;
 }
 
-/// Which tensor it is, in the order of this run, or by its address where it is captured.
+/// A hash of the tensor's identity: its number in this run, or its address if it is captured.
 std::size_t Watch::Hash(const torch::Tensor &tensor) const
 {
    std::size_t hash = 0;
@@ -346,8 +347,8 @@ void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
    }
 }
 
-/// A tensor of one number that the operator writes is known by the number, whose hash this returns: it is not captured if nobody
-/// has it after the run.
+/// A tensor of one number that the operator writes is identified by the number, whose hash this returns: it is not
+/// captured if no handle on it survives the run.
 std::size_t Watch::NoteNumber(const std::string &name, c10::ArrayRef<const c10::IValue> inputs)
 {
    const auto place = WrittenNumber(name);
@@ -362,7 +363,8 @@ std::size_t Watch::NoteNumber(const std::string &name, c10::ArrayRef<const c10::
    return std::hash<std::string_view>()({bytes, tensor.itemsize()});
 }
 
-/// Whether the tensor took over the memory of one that the function made of numbers and that is gone: torch::tensor() returns one.
+/// Whether the tensor took over the memory of one that the function made of numbers and that is gone: torch::tensor()
+/// returns such a tensor.
 bool Watch::IsSuccessor(const torch::Tensor &tensor, const Memory *memory)
 {
    if (!memory || memory->fInput || memory->fSources != kNumbers || Knows(tensor))
@@ -399,7 +401,7 @@ void Watch::NoteValues(const at::RecordFunction &record, const c10::OperatorHand
       Note("the shape of what " + name + " returns depends on the values of a tensor");
 }
 
-/// Counts torch::equal() of a tensor with itself, which is true unless it has a NaN.
+/// Counts calls of torch::equal() on a tensor and itself, which is true unless it contains a NaN.
 bool Watch::ComparesWithItself(const std::string &name, c10::ArrayRef<const c10::IValue> inputs)
 {
    if (name != "aten::equal" || !inputs[0].toTensor().is_same(inputs[1].toTensor()))
@@ -414,8 +416,8 @@ bool Watch::ComparesWithItself(const std::string &name, c10::ArrayRef<const c10:
    return true;
 }
 
-/// One comparison asks for a NaN. Several in a row are those of multi_head_attention_forward(), which asks whether query, key
-/// and value are one tensor, and computes the same numbers with either answer.
+/// A single comparison tests for NaN. Several in a row are those of multi_head_attention_forward(), which tests whether
+/// query, key and value are one tensor, and computes the same values with either answer.
 void Watch::EndComparisons()
 {
    if (fComparisons == 1)
@@ -431,7 +433,7 @@ void Watch::NoteWrite(const std::string &name, const torch::Tensor &tensor, Call
       return;
    call.fWritten.push_back(tensor.storage());
    const auto *memory = Find(tensor);
-   // Of whole numbers, and of what is counted up by one, changes can be repeated: see Writes.
+   // Changes of whole numbers, and counts that increase by one, can be repeated: see Writes.
    if ((!memory || memory->fInput) && IsFloating(tensor) && !(call.fCounts && !memory))
       Note(name + " changes an input or a captured tensor in place");
    if (memory && memory->fHidden)
@@ -499,19 +501,20 @@ void Watch::Know(const torch::Tensor &tensor)
    fAlive.emplace_back(tensor.getIntrusivePtr());
 }
 
-/// contiguous() returns what it was given or a copy, which depends on the algorithm that computed it, and that may be another one where
-/// gradients are required, as in attention. Both count as one tensor, unless one of them is written.
+/// contiguous() returns its argument or a copy. Which of them depends on the algorithm that computed the argument, and
+/// that may be another one if gradients are required, as in attention. Both count as one tensor, unless one of them is
+/// written.
 void Watch::KnowContiguous(const torch::Tensor &tensor, const torch::Tensor &given)
 {
    const auto state = ShareMemory(tensor, given) ? kAsItIs : kCopied;
    for (const auto *one : {&tensor, &given})
       if (const auto memory = fMemory.find(Address(*one)); memory != fMemory.end())
          memory->second.fContiguous = state;
-   if (tensor.is_same(given)) // also one that is captured, which remains that
+   if (tensor.is_same(given)) // also if it is captured, as which it stays known
       return;
    const auto known = fTensors.find(given.unsafeGetTensorImpl());
    if (known == fTensors.end())
-      return Know(tensor); // of a captured one
+      return Know(tensor); // the copy of a captured one
    const auto number = known->second.fNumber;
    if (fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), number}).second)
       fAlive.emplace_back(tensor.getIntrusivePtr());

@@ -19,33 +19,34 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Watches the operators that one run of a function calls on this thread, and notes the first thing that makes the function
-/// more than its trace: values that are read, results whose shape follows values, gradients that are switched off or on,
-/// tensors that share memory behind the operators' back. Its own memory cannot be read outside operators while it is
-/// watched without gradients: data_ptr() and accessors throw.
+/// Watches the operators that one run of a function calls on this thread, and notes the first obstacle that makes the
+/// function more than its trace: values that are read, results whose shape depends on values, gradients that are
+/// switched off or on, tensors that share memory without the operators showing it. While the function is watched
+/// without gradients, its own memory can only be read by operators: data_ptr() and accessors throw.
 class Watch {
 public:
    enum EGradients { kGradients, kNoGradients };
-   /// Does not keep the tensor, but its address.
+   /// Keeps the tensor's address reserved, but not the tensor alive.
    using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 
-   /// One operator as the function called it, or what it returned.
+   /// One operator as the function called it, or its results.
    struct Step {
       std::string fOperator;
-      std::size_t fArguments; ///< a hash of numbers, shapes, types, and of which tensors they are
+      std::size_t fArguments; ///< a hash of numbers, shapes, types, and the identities of tensors
       bool operator==(const Step &other) const { return fOperator == other.fOperator && fArguments == other.fArguments; }
    };
 
-   /// \param inputs What the function is called with.
+   /// \param inputs Inputs of the function.
    Watch(const TensorList &inputs, EGradients gradients);
    ~Watch();
    Watch(const Watch &) = delete;
    Watch &operator=(const Watch &) = delete;
-   /// Watches no longer; what was seen stays. Throws Unobservable with the first obstacle. `results` are the function's.
+   /// Stops watching; the observations stay. Throws Unobservable with the first obstacle. `results` are the function's.
    void End(const TensorList &results);
-   /// Throws Inconstant where a tensor that the run computed of its inputs is still there: call it after End(), without results.
+   /// Throws Inconstant if a tensor that the run computed of its inputs still exists: call it after End(), without
+   /// results.
    void CheckKept() const;
-   /// Notes what a function of this thread does that its operators do not show; false where none is watched.
+   /// Notes an effect of a function of this thread that its operators do not show; false if none is watched.
    static bool NoteHere(std::string_view obstacle);
    /// The same, and throws Unobservable.
    static void RefuseHere(std::string_view obstacle);
@@ -53,15 +54,16 @@ public:
    const std::vector<Step> &Steps() const { return fSteps; }
    /// Captured tensors that require a gradient, in the order of their first use.
    const TensorList &Captured() const { return fCaptured; }
-   /// Captured tensors, which Steps() know by their addresses: as long as these live, no other tensor has one of them.
+   /// Captured tensors, which Steps() identify by their addresses: as long as these live, no other tensor gets one of
+   /// them.
    const std::vector<WeakTensor> &Addresses() const { return fAddresses; }
    /// The operators that drew random numbers, in order.
    const std::vector<std::string> &Draws() const { return fDraws; }
-   /// Whether this run made the tensor: by operators, or of a number that it writes. Throws Unobservable if of anything but
-   /// numbers.
-   /// \param holders How many handles on the tensor the caller knows of.
+   /// Whether this run made the tensor: by operators, or of a number that it writes. Throws Unobservable if it was made
+   /// of anything but numbers.
+   /// \param holders Number of handles on the tensor that the caller knows.
    bool Made(const torch::Tensor &tensor, std::size_t holders) const;
-   /// What it noted first; empty if nothing.
+   /// The first obstacle; empty if there is none.
    const std::string &Obstacle() const { return fObstacle; }
 
 private:
@@ -69,11 +71,11 @@ private:
    enum ESource : std::uint8_t { kNumbers = 0, kInput = 1, kCapture = 2, kRandom = 4 };
    enum EContiguous : std::uint8_t { kNever = 0, kAsItIs = 1, kCopied = 2 };
    struct Memory {
-      c10::weak_intrusive_ptr<c10::StorageImpl> fStorage; ///< keeps the address from being used again
+      c10::weak_intrusive_ptr<c10::StorageImpl> fStorage; ///< keeps the address reserved
       std::uint8_t fSources;
       bool fInput;
-      bool fHidden = false; ///< tensors share it without LibTorch's graph saying so
-      std::uint8_t fContiguous = kNever; ///< whether contiguous() copied it, or into it
+      bool fHidden = false; ///< tensors share it although LibTorch's graph does not show it
+      std::uint8_t fContiguous = kNever; ///< whether contiguous() copied from it or into it
    };
    struct Known {
       WeakTensor fTensor;
@@ -113,14 +115,14 @@ private:
    bool fEnded = false;
    int fDepth = 0; ///< operators around the present one
    std::size_t fOperators = 0;
-   std::size_t fNumbers = 0; ///< of tensors, but for what contiguous() makes
-   const void *fCompared = nullptr; ///< the tensor that the last operators were torch::equal() of with itself
-   int fComparisons = 0;            ///< how many
+   std::size_t fNumbers = 0; ///< of tensors, without those that contiguous() makes
+   const void *fCompared = nullptr; ///< the tensor that the last operators compared with itself by torch::equal()
+   int fComparisons = 0;            ///< number of these comparisons
    std::vector<Step> fSteps;
    std::unordered_map<const void *, Memory> fMemory;
    std::unordered_map<const void *, Known> fTensors;
    std::vector<WeakTensor> fWritten; ///< numbers, and perhaps captured tensors of one number; see NoteNumber()
-   std::vector<WeakTensor> fAlive; ///< those of fTensors that were there when they were last looked through
+   std::vector<WeakTensor> fAlive; ///< those of fTensors that existed when they were last checked
    mutable std::vector<WeakTensor> fAddresses;
    std::vector<std::string> fDraws;
    TensorList fCaptured;

@@ -16,7 +16,7 @@ namespace {
 /// LibTorch's callbacks are plain functions.
 thread_local Writes *gInnermostWrites = nullptr;
 
-/// Whether the traced function made the tensor, or that of which it is a view.
+/// Whether the traced function made the tensor, or the tensor that it views.
 bool IsOwn(const torch::jit::tracer::TracingState &trace, const torch::Tensor &tensor)
 {
    const auto base = tensor.is_view() ? torch::Tensor(tensor._base()) : tensor;
@@ -31,7 +31,7 @@ bool IsOwn(const torch::jit::tracer::TracingState &trace, const torch::Tensor &t
 Writes::Writes() : fOuter(gInnermostWrites)
 {
    gInnermostWrites = this;
-   if (!fOuter) // one callback serves them all
+   if (!fOuter) // one callback serves all scopes
       fHandle = at::addThreadLocalCallback(
          at::RecordFunctionCallback(&BeforeOperator).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
 }
@@ -55,7 +55,7 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
          if (!IsOwn(*trace, tensor) || gInnermostWrites->Counts(tensor)) // what was changed once looks like its own
             gInnermostWrites->Note(schema->name(), InputsOf(call), tensor);
       });
-   } catch (const std::exception &e) { // LibTorch would go on as if nothing had been missed
+   } catch (const std::exception &e) { // LibTorch would ignore the exception
       gInnermostWrites->fObstacle = "CladTorch does not know what " + std::string(schema->name()) + " changes: " + e.what();
    }
    return nullptr;
@@ -64,7 +64,7 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
 void Writes::Note(const std::string &name, c10::ArrayRef<const c10::IValue> inputs, const torch::Tensor &changed)
 {
    const auto is = [&](std::size_t i) { return inputs.size() > i && inputs[i].isInt(); };
-   // What the trace knows is an input, or read before, or counted up before.
+   // A tensor that the trace knows is an input, or was read or counted up before.
    const bool known = torch::jit::tracer::getTracingState()->hasValue(changed) && !Counts(changed);
    // Module::to(dtype) makes the counters of its normalisations floating-point too.
    if (name == "aten::add_" && is(1) && is(2) && !known && !changed.is_complex() && changed.scalar_type() != torch::kBool)

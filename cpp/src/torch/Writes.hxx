@@ -15,8 +15,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// While it lives, notes what traced functions of this thread change in place, but for tensors that they made themselves and
-/// for running statistics, which have operators of their own. LibTorch's trace leaves it out.
+/// While it lives, notes the in-place changes of traced functions of this thread, except to tensors that they made
+/// themselves and to running statistics, which have their own operators. LibTorch's trace leaves these changes out.
 class Writes {
 public:
    Writes();
@@ -24,22 +24,22 @@ public:
    Writes(const Writes &) = delete;
    Writes &operator=(const Writes &) = delete;
 
-   /// Throws Unobservable where anything but captured whole numbers that are counted up was changed, and where one of these
-   /// is among the captured tensors that the function reads.
+   /// Throws Unobservable if anything but captured whole numbers that are counted up was changed, or if one of these is
+   /// among the captured tensors that the function reads.
    std::vector<Counter> Counters(const TensorList &read) const;
 
 private:
    static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
-   /// That the operator of that name and inputs changes a tensor which is not the function's own.
+   /// Notes that the operator `name` with these inputs changes a tensor which is not the function's own.
    void Note(const std::string &name, c10::ArrayRef<const c10::IValue> inputs, const torch::Tensor &changed);
 
-   /// Whether the tensor is one that was counted up already.
+   /// Whether the tensor is one that was counted up before.
    bool Counts(const torch::Tensor &tensor) const;
 
    Writes *fOuter;
    at::CallbackHandle fHandle = 0;
    std::vector<Counter> fCounters;
-   std::string fObstacle; ///< the first thing that cannot be repeated; else empty
+   std::string fObstacle; ///< the first change that cannot be repeated; otherwise empty
 };
 
 } // namespace Internal

@@ -14,13 +14,14 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Whether both lie in the same memory. Unlike LibTorch's is_alias_of() it asks nothing that a watched storage refuses.
+/// Whether both are in the same memory. Unlike LibTorch's is_alias_of() it does nothing that a watched storage refuses.
 inline bool ShareMemory(const torch::Tensor &a, const torch::Tensor &b)
 {
    return a.has_storage() && b.has_storage() && a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
 }
 
-/// What an operator takes, and below what it returns: LibTorch's interpreter of TorchScript shows all that lies on its stack, these last.
+/// The arguments of an operator, and below its results: LibTorch's interpreter of TorchScript shows its whole stack,
+/// where these come last.
 inline c10::ArrayRef<const c10::IValue> InputsOf(const at::RecordFunction &call)
 {
    const auto inputs = call.inputs();

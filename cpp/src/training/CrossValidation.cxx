@@ -43,7 +43,7 @@ std::vector<float> Picked(const std::vector<float> &values, std::size_t columns,
    return picked;
 }
 
-/// Puts what `model` predicts for the events `rows` into `predictions` and `logits` [events, outputs].
+/// Puts the predictions of `model` for the events `rows` into `predictions` and `logits` [events, outputs].
 void Place(const Core::Dataset &events, const ModelData &model, const std::vector<std::uint32_t> &rows,
            std::vector<float> &predictions, std::vector<float> &logits)
 {
@@ -56,7 +56,7 @@ void Place(const Core::Dataset &events, const ModelData &model, const std::vecto
    }
 }
 
-/// NaN where `metric` has no value, as the AUC of events of one class; a line of `missing` then says why.
+/// NaN if `metric` has no value, such as the AUC of events of one class; a line of `missing` then says why.
 double FigureOf(const Metric &metric, const Evaluation &evaluation, const std::string &what, std::string &missing)
 {
    try {
@@ -76,7 +76,7 @@ CladTorch::CrossValidation Model::CrossValidate(const Dataset &data, int folds, 
 {
    return LongCall(Where("CrossValidate"), [&](const InterruptScope &interrupt) {
       CheckSeveralFits(options);
-      Data(); // the module behind it still has its parameters
+      Data(); // the module that it came from still has its parameters
       const auto start = StartOf(fData, "cross-validate");
       const auto &events = *data.fData->fCore;
       const auto foldOf = Core::fit_folds(*start->fCore, events, ToSpec(options), static_cast<std::size_t>(std::max(0, folds)));

@@ -1,4 +1,4 @@
-// Fits of models, and how they go on from checkpoints.
+// Fits of models, and how they continue from checkpoints.
 
 #include <CladTorch/Guard.hxx>
 #include <CladTorch/Model.hxx>
@@ -63,12 +63,12 @@ bool Ends(const Training &training, const History &history)
    }
 }
 
-/// Refuses class numbers for a loss that would take them for values where rows of 0 and 1 may be meant.
+/// Refuses class numbers for a loss that would treat them as values, if rows of 0 and 1 may be meant.
 void CheckClassNumbers(const LossData &loss, const Dataset &data, std::size_t outputs, const FitOptions &options)
 {
    const auto labels = data.Labels();
    const auto isClass = [outputs](float label) { return label >= 0 && label < outputs && label == std::floor(label); };
-   // A rank may hold events of which this is true by chance.
+   // By chance this may be true of the events of one rank.
    if (!loss.fMayMeanRows || AnyRank(options, !std::all_of(labels.begin(), labels.end(), isClass)))
       return;
    const auto count = std::to_string(outputs);
@@ -79,8 +79,8 @@ void CheckClassNumbers(const LossData &loss, const Dataset &data, std::size_t ou
 
 } // namespace
 
-/// Runs epochs until all are done, the callback ends the fit or Ctrl-C is pressed. The model then has what was learned,
-/// whichever it was, also where the figures of an epoch or the callback heard Ctrl-C.
+/// Runs epochs until all are done, the callback ends the fit or Ctrl-C is pressed. In all cases the model then has what
+/// was learned, also if the figures of an epoch or the callback noticed Ctrl-C.
 History Model::RunEpochs(const Training &training, const InterruptScope &interrupt)
 {
    const auto &options = training.fOptions;
@@ -109,7 +109,7 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
             if (IsShared(options)) // the others are in the middle of an epoch, too, and wait for this process
                throw std::runtime_error("interrupted within the figures of an epoch");
             history.fInterrupted = true;
-            isWhole = false; // a checkpoint would take the epoch up behind its losses
+            isWhole = false; // a checkpoint would resume the epoch after its losses
             break;
          }
          progress.Epoch(Training::Figures(history), history.fSeconds.back());
@@ -174,10 +174,10 @@ History Model::Fit(const Dataset &data, const FitOptions &options, const TensorL
 
 namespace {
 
-/// The epochs of a stream, one after the other, each read by a thread of its own.
+/// The epochs of a stream, one after the other, each read by its own thread.
 class StreamEpochs {
 public:
-   /// Those after the first `before`.
+   /// Skips the first `before` epochs.
    StreamEpochs(std::shared_ptr<StreamData> data, const Core::FitSpec &spec, std::uint64_t before)
       : fData(std::move(data)), fSpec(spec), fNumber(before)
    {
@@ -205,7 +205,7 @@ private:
    Core::FitSpec fSpec;
    std::uint64_t fNumber;
    std::optional<rust::Box<Core::Epoch>> fEpoch;
-   std::optional<ReadingThread> fThread; ///< ends before what it reads for
+   std::optional<ReadingThread> fThread; ///< ends before the objects that it reads for
 };
 
 } // namespace

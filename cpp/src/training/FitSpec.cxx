@@ -13,7 +13,7 @@ namespace CladTorch {
 namespace Internal {
 
 namespace {
-/// The core counts in unsigned numbers: a negative one must not wrap around.
+/// The core counts in unsigned integers: a negative number must not wrap around.
 template <class T>
 T NotNegative(const char *name, std::int64_t value)
 {
@@ -22,7 +22,8 @@ T NotNegative(const char *name, std::int64_t value)
    return static_cast<T>(value);
 }
 
-/// Of the plugin. OpenMP, which runs LibTorch's operators, waits for ever in a fork for threads that are not there.
+/// The process of the plugin. OpenMP, which runs LibTorch's operators, waits for ever in a fork for threads that do not
+/// exist there.
 const HomeProcess kLoaded;
 } // namespace
 

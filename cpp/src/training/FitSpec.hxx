@@ -13,11 +13,11 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Throws for a negative number where there must be none; the core checks the rest. More threads than cores would wait
-/// for each other, so that milliseconds take seconds: there are no more.
+/// Throws for a negative number in an option that must not be negative; the core checks the rest. Limits the threads to
+/// the number of cores: more would wait for each other, so that milliseconds take seconds.
 Core::FitSpec ToSpec(const FitOptions &options);
 
-/// The options that the core knows; the others, and fMetrics, at their defaults.
+/// The options that the core knows; the others, and fMetrics, have their defaults.
 FitOptions FromSpec(const Core::FitSpec &spec);
 
 } // namespace Internal

@@ -23,7 +23,7 @@ using namespace Internal;
 
 namespace {
 
-/// The largest over the least value, up to which a linear axis shows both.
+/// The largest ratio of the largest to the least value for which a linear axis shows both.
 constexpr double kMostLinear = 50;
 
 /// One curve over the epochs 1 to `loss.size()`.
@@ -54,7 +54,7 @@ const std::vector<double> &History::Metric(const std::string &name) const
    });
 }
 
-/// On gPad.
+/// Draws on gPad.
 void History::DrawCurves(const std::string &metric) const
 {
    auto *curves = new TMultiGraph();
@@ -75,7 +75,7 @@ void History::DrawCurves(const std::string &metric) const
       add(fTrainLoss, FirstColour(), 1, "Training");
    if (!metric.empty() || !std::isnan(fValidationLoss.front()))
       add(metric.empty() ? fValidationLoss : Metric(metric), SecondColour(), 2, "Validation");
-   // A loss that falls from 1000 to 1 is a line along the axis else.
+   // Otherwise a loss that falls from 1000 to 1 is a line along the axis.
    gPad->SetLogy(least > 0 && most > kMostLinear * least);
    curves->Draw("A");
    if (fTrainLoss.size() == 1)

@@ -12,12 +12,12 @@
 namespace CladTorch {
 namespace Internal {
 
-/// A canvas that belongs to ROOT. A user who closes it sees no more curves.
+/// A canvas that belongs to ROOT. If the user closes it, no more curves are drawn.
 class LiveCanvas {
 public:
    explicit LiveCanvas(bool wanted) : fWanted(wanted) {}
 
-   /// Draws `history`, unless that was done a moment ago; `last` is always drawn.
+   /// Draws `history`, unless it was drawn a moment ago; `last` is always drawn.
    void Update(const History &history, bool last);
 
 private:

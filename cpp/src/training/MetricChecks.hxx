@@ -13,7 +13,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Throws for one of EMetric that does not judge what the model will predict, and names those that do.
+/// Throws for an EMetric that does not judge the model's predictions, and names those that do.
 void CheckMetrics(const std::vector<Metric> &metrics, Core::Gives gives);
 
 } // namespace Internal

@@ -40,7 +40,7 @@ std::string Duration(double seconds)
    return Text("%.0f h %02d min", std::floor(seconds / 3600), static_cast<int>(std::fmod(seconds, 3600) / 60));
 }
 
-/// Columns of the terminal; a longer line would go on in the next one, and could not be written over.
+/// Columns of the terminal; a longer line would wrap, and could not be overwritten.
 std::size_t Width()
 {
    winsize size{};

@@ -17,7 +17,7 @@ using namespace Internal;
 
 namespace {
 
-/// Calls `add` for a copy of what `data` points to, as it may be shared.
+/// Calls `add` on a copy of the data behind `data`, as it may be shared.
 template <class F>
 void AddOption(const char *where, std::shared_ptr<const RandomSearchData> &data, const std::string &option, F add)
 {

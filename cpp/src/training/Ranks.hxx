@@ -14,7 +14,8 @@ namespace Internal {
 
 /// Whether other processes take part.
 bool IsShared(const FitOptions &options);
-/// Options of this process's share: only rank 0 prints, draws and asks the callback, and tells the others what it said.
+/// Options of this process's share: only rank 0 prints, draws and calls the callback, and sends the callback's answer
+/// to the others.
 FitOptions OfRank(const FitOptions &options);
 /// Whether any of the processes that take part says so.
 bool AnyRank(const FitOptions &options, bool says);
@@ -22,8 +23,8 @@ bool AnyRank(const FitOptions &options, bool says);
 /// Ends the job with this reason; does nothing outside of one.
 void EndJob(const char *why);
 
-/// Calls `fit(options)`. What it throws ends the job, whose other processes would wait for this one; but for a Ctrl-C between two parts of
-/// an epoch, which ends the fit on all of them.
+/// Calls `fit(options)`. An exception ends the job, whose other processes would wait for this one; except Ctrl-C
+/// between two parts of an epoch, which ends the fit on all of them.
 template <class F>
 auto OnRanks(const FitOptions &options, F fit) -> decltype(fit(options))
 {

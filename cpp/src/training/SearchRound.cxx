@@ -29,7 +29,7 @@ namespace {
 constexpr const char *kWhere = "CladTorch::RandomSearch::Run";
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// `options` with the numbers that were drawn.
+/// `options` with the drawn values.
 FitOptions With(const Core::Space &space, const std::vector<double> &drawn, const FitOptions &options)
 {
    auto applied = FromSpec(Core::space_apply(space, Slice(drawn), ToSpec(options)));
@@ -38,7 +38,7 @@ FitOptions With(const Core::Space &space, const std::vector<double> &drawn, cons
    return applied;
 }
 
-/// An option's value as users write it: the name of an enumerator ("kAdam"), else the number.
+/// An option's value as users write it: the name of an enumerator ("kAdam"), otherwise the number.
 TString ShownOption(const std::string &option, double value)
 {
    const auto *member = TClass::GetClass("CladTorch::FitOptions")->GetDataMember(option.c_str());
@@ -49,7 +49,7 @@ TString ShownOption(const std::string &option, double value)
    return TString::Format("%.4g", value);
 }
 
-/// By what fits are judged unless the user says it.
+/// The default metric by which fits are judged.
 Metric UsualMetric(Core::Gives gives, ELoss loss, std::size_t outputs)
 {
    if (gives == Core::Gives::Gaussians)
@@ -133,7 +133,7 @@ SearchRound::SearchRound(RandomSearchData &search, const Dataset &data, const Fi
    if (options.fSplitSeed == 0)
       fOptions.fSplitSeed = options.fSeed; // which may be drawn
    for (const auto &model : search.fModels) {
-      model.Data(); // the module behind it still has its parameters
+      model.Data(); // the module that it came from still has its parameters
       fStarts.push_back(StartOf(model.fData, "search with"));
    }
    const SearchTerms terms{fOptions.fSeed, fOptions.fSplitSeed, fOptions.fValidation, folds, data.Rows()};
@@ -144,7 +144,7 @@ SearchRound::SearchRound(RandomSearchData &search, const Dataset &data, const Fi
    search.fTerms = terms;
 }
 
-/// The trials of the lowest numbers that were not tried yet.
+/// The lowest-numbered trials that were not tried yet.
 void SearchRound::Draw(std::size_t trials)
 {
    const auto points = Core::space_draw(*fSearch.fSpace, fOptions.fSeed, fSearch.fTrials.size() + trials);
@@ -209,7 +209,7 @@ void SearchRound::AddTasks()
          task.fOptions.fMetrics.push_back(*fSearch.fMetric);
          fTasks.push_back(task);
       }
-      for (std::size_t fold = 0; fold < fFolds; ++fold) { // whose events judge after the fit
+      for (std::size_t fold = 0; fold < fFolds; ++fold) { // the events of the fold judge after the fit
          task.fRows = fRows->fOthers[fold];
          fTasks.push_back(task);
       }
@@ -219,7 +219,7 @@ void SearchRound::AddTasks()
 void SearchRound::Run(const InterruptScope &interrupt)
 {
    FitSideBySide(fTasks, *fData.fData, interrupt, [&](std::size_t task) {
-      if (!interrupt.Requested() || fTasks[task].fTrained) // what Ctrl-C broke off has not failed
+      if (!interrupt.Requested() || fTasks[task].fTrained) // a trial ended by Ctrl-C has not failed
          Ended(task);
    });
    for (const auto &model : fSearch.fModels)
@@ -245,7 +245,7 @@ void SearchRound::Ended(std::size_t task)
       fSearch.fBestModel = Model(fTasks[first].fTrained, FromCore());
    fSearch.Add(trial, plan.fDrawn);
    for (auto i = first; i < first + TasksOfTrial(); ++i)
-      fTasks[i].fTrained.reset(); // hundreds of models would be kept
+      fTasks[i].fTrained.reset(); // else hundreds of models would be kept
    const auto head = "trial " + std::to_string(trial.fNumber) + ": ";
    if (!trial.fError.empty())
       ::Warning(kWhere, "%s%s", head.c_str(), trial.fError.c_str());
@@ -310,13 +310,13 @@ double SearchRound::ScoreOf(const FitTask &task, std::size_t fold) const
                 std::move(ownWeights), Strings(Core::model_targets(core))))));
 }
 
-/// Fits the best options to all events, of which no model knows all after cross-validation.
+/// Fits the best options to all events; after cross-validation no model has seen them all.
 void SearchRound::FitBest(const InterruptScope &interrupt)
 {
    const auto &best = *fSearch.Best();
    std::vector<FitTask> tasks{{fStarts[best.fModel], best.fOptions}};
    auto &task = tasks.front();
-   task.fMayFail = true; // the trials stay
+   task.fMayFail = true; // the trials are kept
    FitSideBySide(tasks, *fData.fData, interrupt, [](std::size_t) {});
    for (const auto &warning : task.fWarnings)
       ::Warning(kWhere, "the best options fitted to all events: %s", warning.c_str());

@@ -21,24 +21,24 @@
 namespace CladTorch {
 namespace Internal {
 
-/// What all trials of a search have in common: scores compare only on the same events.
+/// The terms shared by all trials of a search: scores are comparable only on the same events.
 struct SearchTerms {
    std::uint64_t fSeed, fSplitSeed;
    double fValidation;
    std::size_t fFolds, fEvents;
 };
 
-/// What a RandomSearch points to. Never changed while shared.
+/// The data of a RandomSearch. Never changed while shared.
 struct RandomSearchData {
    explicit RandomSearchData(const std::vector<Model> &models) : fModels(models), fSpace(Core::space_new(models.size())) {}
    RandomSearchData(const RandomSearchData &other);
 
-   /// Throws unless the trials of `terms` can stand beside those that were run already.
+   /// Throws unless trials with `terms` are comparable with the earlier ones.
    void CheckTerms(const SearchTerms &terms) const;
-   /// Takes a trial up, with the numbers that were drawn for it.
+   /// Adds a trial, with the values that were drawn for it.
    void Add(const Trial &trial, std::vector<double> drawn);
    bool IsTried(std::size_t number) const;
-   /// Whether the first trial is better; of two as good the first one.
+   /// Whether `trial` is better; of two equally good ones the first is.
    bool IsBetter(const Trial &trial, const Trial &than) const;
    const Trial *Best() const;
    /// "fLearningRate = 0.01, fOptimiser = kAdam"
@@ -69,14 +69,14 @@ private:
       std::size_t fLeft = 0; ///< tasks that have not ended
    };
 
-   /// Tasks of a trial, which are next to each other.
+   /// Tasks of a trial, which are adjacent.
    std::size_t TasksOfTrial() const { return std::max<std::size_t>(1, fFolds); }
 
    void Draw(std::size_t trials);
    void ChooseMetric();
    void AddTasks();
    void Ended(std::size_t task);
-   /// From the tasks from `first` on.
+   /// Scores a trial from its tasks, the first of which is `first`.
    void Score(Trial &trial, std::size_t first);
    double ScoreOf(const FitTask &task, std::size_t fold) const;
    void FitBest(const InterruptScope &interrupt);

@@ -55,7 +55,7 @@ void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
    task.fTrained = training.Finish(task.fBefore, history);
 }
 
-/// The same of a task that may fail.
+/// The same for a task that may fail.
 void Try(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::function<bool()> &stop)
 {
    try {
@@ -88,7 +88,7 @@ public:
 
    void Stop() { fStop = true; }
 
-   /// Waits for a moment; the tasks that have ended since the last call.
+   /// Waits for a moment; returns the tasks that have ended since the last call.
    std::vector<std::size_t> Ended()
    {
       std::unique_lock<std::mutex> lock(fMutex);
@@ -96,7 +96,7 @@ public:
       return std::exchange(fEnded, {});
    }
 
-   /// Throws what this task threw.
+   /// Throws the exception of this task, if any.
    void Check(std::size_t task) const
    {
       if (fErrors[task])
@@ -131,7 +131,7 @@ private:
    std::vector<std::thread> fThreads; ///< start last
 };
 
-/// Fits whose functions belong to the calling thread run there.
+/// Fits whose functions belong to the calling thread run on it.
 bool RunAtOnce(const std::vector<FitTask> &tasks)
 {
    const auto isBuiltIn = [](const Metric &metric) { return metric.IsBuiltIn(); };

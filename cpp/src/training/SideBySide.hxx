@@ -24,10 +24,10 @@ namespace Internal {
 struct FitTask {
    std::shared_ptr<const ModelData> fBefore;
    FitOptions fOptions;
-   std::shared_ptr<const std::vector<std::uint32_t>> fRows = {}; ///< of the dataset, to train on; none: all
-   std::shared_ptr<ModelData> fTrained = {}; ///< a copy of fBefore that was trained
+   std::shared_ptr<const std::vector<std::uint32_t>> fRows = {}; ///< rows of the dataset to train on; none: all
+   std::shared_ptr<ModelData> fTrained = {}; ///< a trained copy of fBefore
    std::vector<std::string> fWarnings = {};
-   bool fMayFail = false;                    ///< what it throws is kept in fError
+   bool fMayFail = false;                    ///< its exception is kept in fError
    std::string fError = {};
 };
 
@@ -40,14 +40,14 @@ struct Folds {
    std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> fOthers; ///< [folds], all others
 };
 
-/// Runs all of them. Throws what one of them throws that may not fail, and Stopped at Ctrl-C; fTrained of the others may then be
-/// missing.
+/// Runs all tasks. Throws the exception of a task that may not fail, and Stopped at Ctrl-C; fTrained of the others may
+/// then be missing.
 /// \param ended Called in this thread with the number of each task that has ended, in any order.
 void FitSideBySide(std::vector<FitTask> &tasks, const DatasetData &data, const InterruptScope &interrupt,
                    const std::function<void(std::size_t)> &ended);
 
-/// Prints what a task that has ended has to say: its losses and warnings.
-/// \param what One of them: "fold". They are counted from 0.
+/// Prints the losses and warnings of a task that has ended.
+/// \param what The name of a task: "fold". They are counted from 0.
 void SayEnded(const std::string &where, const std::string &what, std::size_t number, const std::vector<FitTask> &tasks);
 
 /// The epoch whose parameters a fit kept, from 0 on.
@@ -61,11 +61,11 @@ struct FitMean {
    double fMean, fError;
 };
 
-/// What several fits begin with: never with parameters that may know the events that judge.
+/// The model from which several fits start: never with parameters that may have seen the events that judge.
 /// \param what For the message: "cross-validate".
 std::shared_ptr<const ModelData> StartOf(const std::shared_ptr<ModelData> &model, const std::string &what);
 
-/// What `model` predicts for the events `rows`, and before the last step: [rows, outputs] of both.
+/// The predictions of `model` for the events `rows`, and the values before the last step: [rows, outputs] of both.
 std::pair<std::vector<float>, std::vector<float>>
 PredictRows(const Core::Dataset &events, const ModelData &model, const std::vector<std::uint32_t> &rows);
 

@@ -1,11 +1,12 @@
 //! Files that appear whole or not at all: written in a hidden folder beside their place, made durable, renamed.
 //!
-//! What stands at the path decides. A regular file is replaced, and its mode, owner and access list pass to the new one
-//! (a hard link to it keeps the old contents); a symbolic link is followed; a device, a pipe, a socket, a folder and a
+//! The file at the path decides. A regular file is replaced, and its mode, owner and access list pass to the new one (a
+//! hard link to it keeps the old contents); a symbolic link is followed; a device, a pipe, a socket, a folder and a
 //! file without write permission are refused, for root as well.
 //!
-//! The hidden folder is readable by its owner alone and holds a file that the writing process keeps locked (`flock`). The
-//! next save into the same place removes every such folder of the same user whose lock is free: its process is dead.
+//! The hidden folder is readable only by its owner and holds a file that the writing process keeps locked (`flock`).
+//! The next save into the same place removes every such folder of the same user whose lock is free: its process is
+//! dead.
 
 use std::fs::{self, DirBuilder, File, FileType, Metadata, Permissions};
 use std::io::{self, ErrorKind};
@@ -20,27 +21,27 @@ use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 
-/// Of the names of hidden folders: `.cladtorch-PID-NUMBER.tmp`.
+/// Ending of the names of hidden folders: `.cladtorch-PID-NUMBER.tmp`.
 const PREFIX: &str = ".cladtorch-";
 const SUFFIX: &str = ".tmp";
-/// In a hidden folder, locked as long as its process writes. No file that is saved is called so.
+/// In a hidden folder, locked as long as its process writes. No saved file has this name.
 const LOCK: &str = ".lock";
 /// As many as Linux follows.
 const MOST_LINKS: usize = 40;
-/// Hidden folders that may be taken from us between making and locking them.
+/// Hidden folders that another process may take from us between their creation and the lock.
 const MOST_ATTEMPTS: usize = 100;
-/// The attribute that holds a file's access list, and the most that Linux keeps in one.
+/// The attribute that holds a file's access list, and the largest value that Linux keeps in one.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 const LARGEST_ATTRIBUTE: usize = 1 << 16;
 
-/// A file on its way: written at [`path`](Self::path), put in its place by [`publish`](Self::publish). Dropped before
-/// that, it leaves what was there before.
+/// A file that is being written at [`path`](Self::path) until [`publish`](Self::publish) moves it to its place. If it
+/// is dropped before that, the earlier file stays.
 pub struct AtomicFile {
-    /// Where it goes; no symbolic link.
+    /// Its final place; not a symbolic link.
     place: PathBuf,
-    /// What stands there.
+    /// The file there now.
     old: Option<Metadata>,
-    /// Where it is until then: in the hidden folder.
+    /// Its place until then: in the hidden folder.
     path: PathBuf,
     _hidden: HiddenFolder,
 }
@@ -60,7 +61,7 @@ impl AtomicFile {
         let place = follow(path)?;
         if let Some(old) = &old {
             check(path, old)?;
-            // As a link in /proc to a file that was removed.
+            // As for a link in /proc to a file that was removed.
             if !place.exists() {
                 let what = format!("{} has no file name", path.display());
                 return Err(Error::invalid(what, "give a file's path"));
@@ -76,7 +77,7 @@ impl AtomicFile {
         Ok(AtomicFile { place, old, path, _hidden: hidden })
     }
 
-    /// Where it is to be written.
+    /// Where to write it.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -91,7 +92,7 @@ impl AtomicFile {
         file.sync_all().and_then(|()| fs::rename(&self.path, &self.place)).map_err(failed)?;
         match File::open(folder(&self.place)) {
             Ok(folder) => folder.sync_all().map_err(failed),
-            // Some may be written to, but not read: the file is in place, and nothing more can be done.
+            // Some folders can be written to, but not read: the file is in place, and nothing more can be done.
             Err(_) => Ok(()),
         }
     }
@@ -110,7 +111,7 @@ impl AtomicFile {
         }
         file.set_permissions(Permissions::from_mode(old.mode() & 0o7777)).map_err(failed)?;
         let mut list = vec![0; LARGEST_ATTRIBUTE];
-        // Most files have none, and many file systems know none.
+        // Most files have none, and many file systems do not support it.
         if let Ok(length) = getxattr(&self.place, ACCESS_LIST, &mut list[..]) {
             fsetxattr(file, ACCESS_LIST, &list[..length], XattrFlags::empty()).map_err(|error| failed(error.into()))?;
         }
@@ -118,14 +119,14 @@ impl AtomicFile {
     }
 }
 
-/// Lets `write` make a file beside `path`, which then takes its place. A crash or an error leaves what was there before.
+/// Lets `write` make a file beside `path`, which then takes its place. A crash or an error leaves the earlier file.
 pub fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let file = AtomicFile::new(path)?;
     write(file.path())?;
     file.publish()
 }
 
-/// Where `path` leads through symbolic links, whether or not there is a file.
+/// The place that `path` refers to through symbolic links, whether or not there is a file.
 fn follow(path: &Path) -> Result<PathBuf> {
     let mut place = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -140,7 +141,7 @@ fn follow(path: &Path) -> Result<PathBuf> {
     Err(Error::invalid(format!("{}: too many symbolic links", path.display()), "give the file's own path"))
 }
 
-/// Refuses to replace what `about` describes, unless it is a regular file that may be written.
+/// Refuses to replace the file that `about` describes, unless it is a regular file with write permission.
 fn check(path: &Path, about: &Metadata) -> Result<()> {
     let path_shown = path.display();
     if let Some(kind) = foreign_kind(about.file_type()) {
@@ -155,7 +156,7 @@ fn check(path: &Path, about: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// What is there instead of a regular file.
+/// The kind of thing that is there instead of a regular file.
 fn foreign_kind(kind: FileType) -> Option<&'static str> {
     match kind {
         _ if kind.is_file() => None,
@@ -177,12 +178,12 @@ fn folder(path: &Path) -> &Path {
 /// A folder for one file that is being written.
 struct HiddenFolder {
     path: PathBuf,
-    /// Locked until it is dropped, be it by the end of the process.
+    /// Locked until it is dropped, at the latest when the process ends.
     _lock: File,
 }
 
 impl HiddenFolder {
-    /// Makes one in `beside`, after removing what dead processes left there.
+    /// Makes one in `beside`, after removing those that dead processes left there.
     fn new(beside: &Path) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         remove_abandoned(beside);
@@ -208,7 +209,7 @@ impl Drop for HiddenFolder {
     }
 }
 
-/// Locks the hidden folder at `path`, which is new. None: another process took it for abandoned before it was locked.
+/// Locks the new hidden folder at `path`. None: another process took it for abandoned before it was locked.
 fn lock_new(path: &Path) -> io::Result<Option<File>> {
     let lock = match File::create_new(path.join(LOCK)) {
         Ok(lock) => lock,
@@ -218,19 +219,19 @@ fn lock_new(path: &Path) -> io::Result<Option<File>> {
             return Err(error);
         }
     };
-    // Where the file system has no locks, nobody can take one either, and nothing is ever taken for abandoned.
+    // If the file system has no locks, no process can take one either, and nothing is ever taken for abandoned.
     let taken = matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock));
     Ok((!taken && lock.metadata()?.nlink() > 0).then_some(lock))
 }
 
-/// Removes the hidden folders in `beside` whose processes are dead. What cannot be removed is not worth an error.
+/// Removes the hidden folders in `beside` whose processes are dead. A failure to remove one is not reported.
 fn remove_abandoned(beside: &Path) {
     let Ok(entries) = fs::read_dir(beside) else { return };
     let user = rustix::process::geteuid().as_raw();
     for entry in entries.flatten() {
         let name = entry.file_name();
         let hidden = name.to_str().is_some_and(is_hidden);
-        // Not followed: a link of that name would lead elsewhere.
+        // Not followed: a link of that name would refer to another place.
         if hidden && entry.metadata().is_ok_and(|about| about.is_dir() && about.uid() == user) {
             let lock = File::options().create(true).truncate(false).write(true).open(entry.path().join(LOCK));
             if lock.as_ref().is_ok_and(|lock| lock.try_lock().is_ok()) {
@@ -247,7 +248,8 @@ fn is_hidden(name: &str) -> bool {
     numbers.and_then(|numbers| numbers.split_once('-')).is_some_and(|(pid, count)| is_number(pid) && is_number(count))
 }
 
-/// Removes a hidden folder and its files. After an error, that one is to be reported; the next save tries again.
+/// Removes a hidden folder and its files. Errors are ignored: after an earlier error that one is reported, and the next
+/// save tries again.
 fn remove(hidden: &Path) {
     for entry in fs::read_dir(hidden).into_iter().flatten().flatten() {
         let _ = fs::remove_file(entry.path());

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use crate::text::{message, name};
 
-/// What failed, on what, and what to do about it. Displayed without anything that would steer a terminal.
+/// The fault, its object, and the remedy. Displayed without characters that control a terminal.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value from the user, a file or the environment that cannot be used.
     #[error("{}; {}", message(what), message(remedy))]
     Invalid {
-        /// What is wrong, with the thing's name and the value found.
+        /// The fault, with the object's name and the value found.
         what: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: String,
     },
     /// A file that could not be read or written.
@@ -21,7 +21,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The message of the operating system.
         source: std::io::Error,
     },
     /// A model file that is damaged, foreign or of another version.
@@ -32,7 +32,7 @@ pub enum Error {
         /// What was found instead.
         what: String,
     },
-    /// What the thread that reads a stream could not do.
+    /// A failure of the thread that reads a stream.
     #[error("{}", message(.0))]
     Stream(String),
     /// Work that Ctrl-C ended.
@@ -65,17 +65,17 @@ fn shown(path: &Path) -> String {
     name(&path.to_string_lossy())
 }
 
-/// Ends the work of [`guard`] with `error`, from where no result can be handed up: inside the threads of a step, where
-/// a function of the user's failed. Unlike a panic it prints nothing.
+/// Ends the work of [`guard`] with `error`, from a place that cannot return a result: inside the threads of a step,
+/// when a function of the user's failed. Unlike a panic it prints nothing.
 pub fn unwind(error: Error) -> ! {
     resume_unwind(Box::new(error))
 }
 
-/// Runs `body`; a panic in it becomes [`Error::Internal`], what [`unwind`] threw the error that it is. cxx aborts the
-/// process on a panic that reaches C++.
+/// Runs `body`; a panic in it becomes [`Error::Internal`], and [`unwind`] the error that it was called with. cxx aborts
+/// the process on a panic that reaches C++.
 pub fn guard<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // The state a panic could have left half-changed is the argument's own: it is either dropped by the caller or
-    // (datasets) rolled back to its last committed source.
+    // A panic can leave only the argument's own state half-changed: the caller drops it or (for datasets) rolls it back
+    // to its last committed source.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let panic = match panic.downcast::<Error>() {
             Ok(error) => return Err(*error),

@@ -39,12 +39,12 @@ const LOSSES: u8 = 7;
 const SOFTMAX_CROSS_ENTROPY: u8 = 1;
 const GAUSSIAN: u8 = 6;
 
-/// Restricts LibTorch's BLAS to one thread for calls from this thread; false where this BLAS has no such switch.
+/// Restricts LibTorch's BLAS to one thread for calls from this thread; false if this BLAS has no such switch.
 pub fn blas_single_thread() -> bool {
     blas_threads(1) >= 0
 }
 
-/// Runs `work` with LibTorch's BLAS on this thread alone, and leaves it as it was.
+/// Runs `work` with LibTorch's BLAS on this thread alone, and restores the setting.
 pub fn with_blas_on_this_thread<R>(work: impl FnOnce() -> R) -> R {
     struct Before(c_int);
     impl Drop for Before {
@@ -64,7 +64,8 @@ fn blas_threads(count: c_int) -> c_int {
 }
 
 mod sealed {
-    /// Kernels exist for `f32` and `f64` alone; zeroed memory is handed out as such numbers, so no other type may be one.
+    /// Kernels exist for `f32` and `f64` only; zeroed memory is handed out as such numbers, so no other type may
+    /// implement the trait.
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
@@ -80,7 +81,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     #[doc(hidden)]
     fn table() -> &'static KernelTable<Self>;
 
-    /// The products of pairs of bfloat16 that stand for numbers of this type.
+    /// The products of bfloat16 pairs that represent numbers of this type.
     #[doc(hidden)]
     fn pairs() -> Option<&'static bf16::KernelTable<Self>>;
 
@@ -122,14 +123,14 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { kernel(rows, inputs, outputs, x, w, dz, dx, dw.as_mut_ptr(), db.as_mut_ptr()) }
     }
 
-    /// Columns that a matrix of `width` columns has when it is packed (`cpp/kernels/packed.cpp`): those of whole panels.
+    /// Columns of a packed matrix of `width` columns (`cpp/kernels/packed.cpp`): those of whole panels.
     fn padded(width: usize) -> usize {
-        // Registers have a power of two of numbers. A division would take as long as the rest of a check.
+        // Registers hold a power of two of numbers. A division would take as long as the rest of a check.
         let last = Self::table().panel_width - 1;
         (width + last) & !last
     }
 
-    /// Numbers of a layer's packed parameters.
+    /// Length of a layer's packed parameters.
     fn layer_length(inputs: usize, outputs: usize) -> usize {
         area(inputs, outputs);
         let layer_length = Self::table().layer_length;
@@ -145,7 +146,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { pack_layer(inputs, outputs, w.as_ptr(), b.as_ptr(), layer.as_mut_ptr()) }
     }
 
-    /// [`pack_layer`](Self::pack_layer) backwards.
+    /// The inverse of [`pack_layer`](Self::pack_layer).
     fn unpack_layer(inputs: usize, outputs: usize, layer: &[Self], w: &mut [Self], b: &mut [Self]) {
         check_layer(inputs, outputs, layer, w, b);
         let unpack_layer = Self::table().unpack_layer;
@@ -153,7 +154,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { unpack_layer(inputs, outputs, layer.as_ptr(), w.as_mut_ptr(), b.as_mut_ptr()) }
     }
 
-    /// Numbers that [`transpose_layer`](Self::transpose_layer) writes.
+    /// Number of elements that [`transpose_layer`](Self::transpose_layer) writes.
     fn transposed_length(inputs: usize, outputs: usize) -> usize {
         area(inputs, outputs);
         let transposed_length = Self::table().transposed_length;
@@ -161,7 +162,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { transposed_length(inputs, outputs) }
     }
 
-    /// The weight of `layer` once more, in the order in which [`packed_pullback`](Self::packed_pullback) reads it.
+    /// The weight of `layer` again, in the order in which [`packed_pullback`](Self::packed_pullback) reads it.
     fn transpose_layer(inputs: usize, outputs: usize, layer: &[Self], transposed: &mut [Self]) {
         check_length("layer", layer.len(), Self::layer_length(inputs, outputs));
         check_length("transposed", transposed.len(), Self::transposed_length(inputs, outputs));
@@ -170,7 +171,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { transpose_layer(inputs, outputs, layer.as_ptr(), transposed.as_mut_ptr()) }
     }
 
-    /// `z = act(x wᵀ + b)`, all packed; `act` is one that [`packed_pullback`](Self::packed_pullback) takes.
+    /// `z = act(x wᵀ + b)`, all packed; `act` is one that [`packed_pullback`](Self::packed_pullback) supports.
     fn packed_linear(act: u8, rows: usize, inputs: usize, outputs: usize, x: &[Self], layer: &[Self], z: &mut [Self]) {
         check_sign_activation(act);
         check_length("x", x.len(), packed_length::<Self>(rows, inputs));
@@ -211,8 +212,8 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { kernel(act, rows, inputs, outputs, x, w, dz, sum.into(), dx, add.into(), dlayer.as_mut_ptr()) }
     }
 
-    /// The part of [`packed_pullback`](Self::packed_pullback) that `dlayer` gets, for a layer of more than one output.
-    /// Neighbouring whole panels of a layer's outputs are a layer too.
+    /// The part of [`packed_pullback`](Self::packed_pullback) that computes `dlayer`, for a layer of more than one
+    /// output. Neighbouring whole panels of a layer's outputs are a layer, too.
     fn packed_weight_pullback(shape: [usize; 3], x: &[Self], dz: &[Self], sum: bool, dlayer: &mut [Self]) {
         let [rows, inputs, outputs] = shape;
         assert!(outputs > 1, "a layer of one output has its pullback in one piece");
@@ -227,8 +228,8 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         }
     }
 
-    /// The part of [`packed_pullback`](Self::packed_pullback) that `dx` gets, for a layer of more than one output.
-    /// Neighbouring whole panels of a layer's inputs, with theirs of `transposed`, are the inputs of a layer too.
+    /// The part of [`packed_pullback`](Self::packed_pullback) that computes `dx`, for a layer of more than one output.
+    /// Neighbouring whole panels of a layer's inputs, with theirs of `transposed`, are the inputs of a layer, too.
     fn packed_input_pullback(
         act: u8,
         shape: [usize; 3],
@@ -260,7 +261,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { pack_matrix(rows, columns, dense.as_ptr(), into.as_mut_ptr()) }
     }
 
-    /// [`pack_matrix`](Self::pack_matrix) backwards.
+    /// The inverse of [`pack_matrix`](Self::pack_matrix).
     fn unpack_matrix(rows: usize, columns: usize, from: &[Self], dense: &mut [Self]) {
         check_length("packed", from.len(), packed_length::<Self>(rows, columns));
         check_length("dense", dense.len(), area(rows, columns));
@@ -334,7 +335,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { add(term.len(), term.as_ptr(), sum.as_mut_ptr()) }
     }
 
-    /// One update of stochastic gradient descent; `velocity` is needed where the momentum is not 0.
+    /// One update of stochastic gradient descent; `velocity` is needed if the momentum is not 0.
     fn sgd(update: &UpdateSettings, p: &mut [Self], g: &[Self], velocity: Option<&mut [Self]>) {
         check_length("g", g.len(), p.len());
         assert!(velocity.is_some() || update.momentum == 0.0, "momentum needs a velocity");
@@ -414,17 +415,17 @@ unsafe extern "C" {
     fn ct_bf16_for_this_machine(widest: c_int) -> *const bf16::KernelTable<f32>;
 }
 
-/// Names of the variants that `CLADTORCH_KERNELS` in the environment may ask for, in the order of `ct_variant`.
+/// Names of the variants that `CLADTORCH_KERNELS` in the environment may request, in the order of `ct_variant`.
 const VARIANTS: [&str; 3] = ["portable", "avx2", "avx512"];
 
-/// The kernels that run here: the table, and products in bfloat16 where there are some.
+/// The kernels that run here: the table, and products in bfloat16 if there are any.
 struct Chosen {
     table: &'static Variant,
     bf16: Option<&'static bf16::KernelTable<f32>>,
 }
 
-/// The kernels for this processor. `CLADTORCH_KERNELS=portable` (or `avx2`) asks for none with wider registers, for
-/// tests and comparisons; `avx512` for none in bfloat16.
+/// The kernels for this processor. `CLADTORCH_KERNELS=portable` (or `avx2`) requests none with wider registers, for
+/// tests and comparisons; `avx512` none in bfloat16.
 fn variant() -> &'static Chosen {
     static CHOSEN: OnceLock<Chosen> = OnceLock::new();
     CHOSEN.get_or_init(|| {
@@ -443,7 +444,7 @@ fn variant() -> &'static Chosen {
     })
 }
 
-/// The address of the table of kernels for T, for code that was compiled against `kernels.h`.
+/// The address of the table of kernels for T, for code compiled against `kernels.h`.
 pub fn table_address<T: Scalar>() -> *const std::ffi::c_void {
     std::ptr::from_ref(T::table()).cast()
 }
@@ -497,7 +498,7 @@ fn area(rows: usize, cols: usize) -> usize {
     rows.checked_mul(cols).expect("a matrix has more elements than memory has addresses")
 }
 
-/// Numbers of [rows, width], packed.
+/// Length of a packed [rows, width] matrix.
 fn packed_length<T: Scalar>(rows: usize, width: usize) -> usize {
     area(rows, T::padded(width))
 }
@@ -517,7 +518,7 @@ fn check_length(name: &str, length: usize, expected: usize) {
     assert!(length == expected, "{name} has {length} elements, its shape needs {expected}");
 }
 
-/// Whether the activation's derivative depends on the sign of its value alone, so that it can run inside a layer.
+/// Whether the activation's derivative depends only on the sign of its value, so that it can run inside a layer.
 pub fn is_sign_activation(kind: u8) -> bool {
     kind < SIGN_ACTIVATIONS
 }
@@ -565,7 +566,7 @@ fn check_moments<T>(p: &[T], g: &[T], m: &[T], v: &[T]) {
 mod tests {
     use super::*;
 
-    /// As the integration tests have it.
+    /// The names that the integration tests use.
     #[test]
     fn the_variants_pass_too() {
         let name = variant_name().to_lowercase();

@@ -1,7 +1,8 @@
-//! # What CladTorch does without LibTorch
+//! # The part of CladTorch that works without LibTorch
 //!
-//! The lower half of the architecture map, which the crate `cladtorch` shows whole: files, kernels, memory and threads.
-//! The `cladtorch` command is made of it alone, so that it starts in milliseconds.
+//! The lower half of the architecture map, which the crate `cladtorch` shows in full: files, kernels, memory and
+//! threads.
+//! The `cladtorch` command consists of it alone, so that it starts in milliseconds.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Host memory as slices: numbers of one's own, and tensors of others by pointers.
+//! Host memory as slices: own numbers, and tensors of others by pointers.
 
 mod shared;
 mod tensors;
@@ -14,10 +14,10 @@ use crate::kernels::Scalar;
 pub use shared::share_chunks;
 pub use tensors::{Element, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 
-/// Bytes of the pages that the system is asked for, where memory is large enough.
+/// Bytes of the pages that are requested from the system, if the memory is large enough.
 const LARGE_PAGE: usize = 2 << 20;
 
-/// As the widest registers, and the lines of the caches, want numbers to lie.
+/// Alignment for the widest registers and for cache lines.
 const ALIGNMENT: usize = 64;
 
 /// Numbers in host memory, seen as a slice, aligned to 64 bytes at least.
@@ -27,7 +27,7 @@ pub struct HostBuffer<T> {
     owner: Owner,
 }
 
-/// What a buffer's memory belongs to; never handed out or shared.
+/// The kind of a buffer's memory; never handed out or shared.
 enum Owner {
     Allocation(Layout),
     Pages(MmapMut),
@@ -63,17 +63,17 @@ impl<T: Scalar> HostBuffer<T> {
         Ok(HostBuffer { data, length, owner: Owner::Allocation(layout) })
     }
 
-    /// `length` zeros in pages of their own, for large tables: the system gives each page, zeroed, to the thread that
+    /// `length` zeros in their own pages, for large tables: the system gives each page, zeroed, to the thread that
     /// first writes to it.
     pub fn pages(length: usize) -> Result<Self> {
         let mut pages = MmapMut::map_anon(mapped::<T>(length)?).map_err(|error| refused(length, &error))?;
-        // Only advice: an older kernel need not know it.
+        // Only advice: an older kernel may not know it.
         let _ = pages.advise(Advice::HugePage);
         let data = NonNull::new(pages.as_mut_ptr().cast()).unwrap_or(NonNull::dangling());
         Ok(HostBuffer { data, length, owner: Owner::Pages(pages) })
     }
 
-    /// Makes it `length` numbers long at least, the new ones zeros. Pages are moved, not copied, where the system can.
+    /// Makes it at least `length` numbers long; the new ones are zeros. Pages are moved, not copied, if the system can.
     pub fn grow(&mut self, length: usize) -> Result<()> {
         if length <= self.length {
             return Ok(());
@@ -107,7 +107,7 @@ impl<T: Scalar> HostBuffer<T> {
         unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.length) }
     }
 
-    /// The numbers, to be changed.
+    /// The numbers, mutable.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: as in `as_slice`; `&mut self` makes the view the only one.
         unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), self.length) }

@@ -1,5 +1,5 @@
-//! Safetensors files: tensors are written from where their elements lie. Those of float32 are read piece by piece to where
-//! they belong, so that no file is in memory as a whole; tensors whose sizes nobody knows beforehand are read as they are.
+//! Safetensors files: tensors are written from the memory of their elements. Those of float32 are read piece by piece
+//! to their destination, so that no file is in memory as a whole; tensors of unknown sizes are read unchanged.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -13,11 +13,11 @@ use crate::atomic_file;
 use crate::error::{Error, Result};
 use crate::text;
 
-/// Bytes before the header, which say how long that is.
+/// Bytes before the header, which state its length.
 const LENGTH: usize = 8;
-/// Bytes of the longest header that is read: one that describes 100 000 columns is no longer.
+/// Largest header that is read, in bytes: one that describes 100 000 columns is no longer.
 pub const LONGEST_HEADER: u64 = 1 << 23;
-/// Numbers that are converted in one go.
+/// Numbers that are converted at a time.
 const PIECE: usize = 1 << 16;
 
 /// Elements to be written.
@@ -36,7 +36,7 @@ impl<'a> From<&'a [f32]> for Elements<'a> {
 }
 
 impl Elements<'_> {
-    /// Of each element.
+    /// Bytes of each element.
     pub fn dtype(self) -> Dtype {
         match self {
             Elements::Floats(_) => Dtype::F32,
@@ -55,11 +55,11 @@ impl Elements<'_> {
 /// The elements of a tensor of any type: their bytes, little-endian, in words because of their alignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
-    /// Of each element.
+    /// Bytes of each element.
     pub dtype: Dtype,
-    /// As few as hold the bytes; what is left of the last one is 0.
+    /// As few words as hold the bytes; the rest of the last one is 0.
     pub words: Vec<u64>,
-    /// Of all elements.
+    /// Bytes of all elements.
     pub bytes: usize,
 }
 
@@ -69,7 +69,7 @@ impl Packed {
         Self::of_elements(Dtype::U8, content)
     }
 
-    /// A tensor of elements of this type, of which these are the bytes.
+    /// A tensor of elements of this type, from their bytes.
     pub fn of_elements(dtype: Dtype, content: &[u8]) -> Self {
         let word = |bytes: &[u8]| {
             let mut word = [0; size_of::<u64>()];
@@ -97,11 +97,11 @@ impl Packed {
 /// A tensor to be written: `T` is `&[f32]` or [`Elements`]; or to be read: `T` is `&mut [f32]`; or one that was read:
 /// `T` is [`Packed`].
 pub struct Tensor<T> {
-    /// Of the tensor in the file.
+    /// Name of the tensor in the file.
     pub name: String,
-    /// Sizes of the dimensions, the last of which lies without gaps.
+    /// Sizes of the dimensions, of which the last is contiguous.
     pub shape: Vec<usize>,
-    /// Row-major.
+    /// Elements, row-major.
     pub values: T,
 }
 
@@ -112,7 +112,7 @@ impl<T> Tensor<T> {
     }
 }
 
-/// What stands before the numbers of `tensors` in a file: a length and a JSON text, in which `metadata` is one entry.
+/// The text before the elements of `tensors` in a file: a length and JSON, in which `metadata` is one entry.
 pub fn header<'a, T: Copy + Into<Elements<'a>>>(tensors: &[Tensor<T>], metadata: (&str, String)) -> Result<Vec<u8>> {
     let mut end = 0;
     let infos = tensors.iter().map(|Tensor { name, shape, values }| {
@@ -135,7 +135,7 @@ pub fn header<'a, T: Copy + Into<Elements<'a>>>(tensors: &[Tensor<T>], metadata:
     Ok([&(text.len() as u64).to_le_bytes(), &text[..]].concat())
 }
 
-/// Writes a file of `tensors` behind their [`header`]: whole or not at all.
+/// Writes a file of `tensors` after their [`header`]: whole or not at all.
 pub fn write<'a, T: Copy + Into<Elements<'a>>>(path: &Path, header: &[u8], tensors: &[Tensor<T>]) -> Result<()> {
     atomic_file::replace(path, |new| write_new(new, path, header, tensors))
 }
@@ -175,7 +175,7 @@ pub fn pieces<'a>(elements: impl Into<Elements<'a>>, mut take: impl FnMut(&[u8])
     })
 }
 
-/// Where the bytes of a file come from.
+/// The source of a file's bytes.
 trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
@@ -189,7 +189,7 @@ pub struct TensorFile {
 }
 
 impl TensorFile {
-    /// Opens the file at `path`. Memory is taken for its header alone, and that is limited.
+    /// Opens the file at `path`. Memory is allocated only for its header, whose size is limited.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io(path, error);
         // Before it is opened: a pipe would wait for a writer.
@@ -201,7 +201,7 @@ impl TensorFile {
         Self::of(path, Box::new(file), size)
     }
 
-    /// The same of the `content` of a file that is a part of the one at `path`.
+    /// The same for `content`, part of the file at `path`.
     pub fn within(path: &Path, content: Vec<u8>) -> Result<Self> {
         let size = content.len() as u64;
         Self::of(path, Box::new(Cursor::new(content)), size)
@@ -229,7 +229,7 @@ impl TensorFile {
         Ok(TensorFile { path: path.to_path_buf(), file, header, about })
     }
 
-    /// All before the tensors.
+    /// Bytes before the tensors.
     pub fn header(&self) -> &[u8] {
         &self.header
     }
@@ -239,7 +239,7 @@ impl TensorFile {
         &self.header[LENGTH..]
     }
 
-    /// Of all tensors, in the order in which they lie.
+    /// Names of all tensors, in the order of the file.
     pub fn names(&self) -> Vec<String> {
         self.about.offset_keys()
     }
@@ -259,7 +259,7 @@ impl TensorFile {
         self.about.data_len() / size_of::<f32>()
     }
 
-    /// Gives `seen` all bytes behind the header, piece by piece.
+    /// Passes all bytes after the header to `seen`, piece by piece.
     pub fn scan(&mut self, mut seen: impl FnMut(&[u8])) -> Result<()> {
         let mut bytes = vec![0; PIECE];
         self.rewind()?;
@@ -271,7 +271,8 @@ impl TensorFile {
         Ok(())
     }
 
-    /// Fills `tensors`, which must be all that the file has, with finite numbers; `seen` gets all bytes behind the header.
+    /// Fills `tensors`, which must be all that the file has, with finite numbers; `seen` gets all bytes after the
+    /// header.
     pub fn read(&mut self, tensors: Vec<Tensor<&mut [f32]>>, mut seen: impl FnMut(&[u8])) -> Result<()> {
         let mut wanted = HashMap::with_capacity(tensors.len());
         for tensor in tensors {
@@ -291,7 +292,7 @@ impl TensorFile {
         Ok(())
     }
 
-    /// All tensors as they are, which takes as much memory as the file has bytes; `seen` gets all bytes behind the header.
+    /// All tensors unchanged, which takes as much memory as the file has bytes; `seen` gets all bytes after the header.
     pub fn read_all(&mut self, mut seen: impl FnMut(&[u8])) -> Result<HashMap<String, Tensor<Packed>>> {
         self.rewind()?;
         let (mut tensors, mut piece) = (HashMap::new(), vec![0; PIECE * size_of::<u64>()]);
@@ -314,14 +315,14 @@ impl TensorFile {
         Ok(tensors)
     }
 
-    /// Goes to the first byte behind the header.
+    /// Goes to the first byte after the header.
     fn rewind(&mut self) -> Result<()> {
         let position = self.file.seek(SeekFrom::Start(self.header.len() as u64));
         position.map(|_| ()).map_err(|error| Error::io(&self.path, error))
     }
 }
 
-/// Whether the file has the tensor, in its type and shape.
+/// Whether the file has the tensor, with its type and shape.
 fn check(info: Option<&TensorInfo>, wanted: &Tensor<&mut [f32]>) -> Result<()> {
     let Tensor { name, shape, values } = wanted;
     let info = info.ok_or_else(|| Error::invalid(format!("tensor {name} is missing"), ""))?;
@@ -336,7 +337,7 @@ fn check(info: Option<&TensorInfo>, wanted: &Tensor<&mut [f32]>) -> Result<()> {
     Ok(())
 }
 
-/// The next numbers of `file` into `values`; whether all are finite.
+/// Reads the next numbers of `file` into `values`; returns whether all are finite.
 fn fill(file: &mut impl Read, values: &mut [f32], seen: &mut impl FnMut(&[u8])) -> io::Result<bool> {
     let mut bytes = vec![0; values.len().min(PIECE) * size_of::<f32>()];
     let mut finite = true;

@@ -1,24 +1,24 @@
-//! Text for people: names from files, and messages that contain them, without what would steer a terminal.
+//! Text for people: names from files, and messages that contain them, without characters that control a terminal.
 
 use std::fmt::Write as _;
 
-/// Characters of a name, and of a message, that are shown; what is in the middle of a longer one is left out.
+/// Characters of a name, and of a message, that are shown; the middle of a longer one is left out.
 const LONGEST_NAME: usize = 500;
 const LONGEST_MESSAGE: usize = 16_000;
 /// Items of a list that are shown.
 const MOST_ITEMS: usize = 100;
-/// Before a line of a message that is not the first, so that none can pass for a message of its own.
+/// Prefix of the further lines of a message, so that none can pass for a message of its own.
 const INDENT: &str = "   ";
 
-/// `text` on one line, with every control character and every character that shows nothing escaped: a name of a column,
-/// a tree or a file, an option.
+/// `text` on one line, with every control character and every invisible character escaped: a name of a column, a tree
+/// or a file, an option.
 pub fn name(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     cut(text, LONGEST_NAME).chars().for_each(|each| push(&mut shown, each));
     shown
 }
 
-/// `text` as [`name`] shows it, except that its lines stay; those behind the first are indented.
+/// `text` as [`name`] shows it, except that its lines stay; those after the first are indented.
 pub fn message(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let text = cut(text.trim_end_matches('\n'), LONGEST_MESSAGE);
@@ -32,7 +32,7 @@ pub fn message(text: &str) -> String {
     shown
 }
 
-/// `value` in the digits that it needs, and with an exponent where these would be many.
+/// `value` with the digits that it needs, and with an exponent if these are many.
 pub fn number(value: f64) -> String {
     match value == 0.0 || !value.is_finite() || (1e-5..1e9).contains(&value.abs()) {
         true => value.to_string(),
@@ -40,7 +40,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// `items` as in `pt, eta, phi`, each as [`name`] shows it; of many, the first and the last ones.
+/// `items` as in `pt, eta, phi`, each as [`name`] shows it; of many items, the first and the last ones.
 pub fn list(items: impl ExactSizeIterator<Item: AsRef<str>>, separator: &str) -> String {
     let (count, mut shown) = (items.len(), String::new());
     for (number, item) in items.enumerate() {
@@ -65,8 +65,8 @@ fn push(shown: &mut String, each: char) {
     }
 }
 
-/// Whether a terminal draws the character and does nothing else. Not drawn, besides control characters: what changes the
-/// direction of the text, separates lines, has no width, or is a tag.
+/// Whether a terminal draws the character and does nothing else. False for control characters, and for those that
+/// change the direction of the text, separate lines, have no width, or are tags.
 fn is_shown(each: char) -> bool {
     !each.is_control()
         && !matches!(each, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
@@ -83,7 +83,7 @@ fn cut(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
     format!("{begin} [{} characters left out] {end}", text.chars().count() - most).into()
 }
 
-/// A number that tells texts apart (Fowler, Noll and Vo, FNV-1a).
+/// A number that distinguishes texts (Fowler, Noll and Vo, FNV-1a).
 pub fn checksum(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

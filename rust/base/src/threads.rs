@@ -1,4 +1,4 @@
-//! Who works: pools of threads, the threads of the program around us, and the processors that they run on.
+//! Threads for work: pools, the threads of the surrounding program, and the processors that they run on.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 use crate::error::{Error, Result};
 use crate::kernels;
 
-/// Number of the processor that this thread runs on now; 0 where the system does not say.
+/// Number of the processor on which this thread runs now; 0 if the system does not tell.
 pub fn processor() -> usize {
     #[cfg(target_os = "linux")]
     return rustix::thread::sched_getcpu();
@@ -17,7 +17,7 @@ pub fn processor() -> usize {
     0
 }
 
-/// Moves this thread to the first processor it may use that is `free`, and leaves it as free as it was to go on from
+/// Moves this thread to the first permitted processor that is `free`, and leaves it as free as before to move on from
 /// there. False if there is none.
 pub fn move_to_processor(free: impl Fn(usize) -> bool) -> bool {
     #[cfg(target_os = "linux")]
@@ -48,11 +48,11 @@ pub fn thread_pool(threads: usize) -> Result<ThreadPool> {
         .map_err(|error| Error::invalid(format!("{threads} threads could not be started: {error}"), "use fewer"))
 }
 
-/// The pool of `threads` threads (0: as many as the machine has) that readers and predictions share. Its threads are started once and
-/// sleep when there is nothing to do; a forked process, which has none of them, starts its own.
+/// The pool of `threads` threads (0: as many as the machine has) that readers and predictions share. Its threads are
+/// started once and sleep when idle; a forked process, which has none of them, starts its own.
 pub fn shared_pool(threads: usize) -> Result<Arc<ThreadPool>> {
     static POOLS: Mutex<BTreeMap<(u32, usize), Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
-    // A panic elsewhere leaves the map as it was.
+    // A panic elsewhere leaves the map unchanged.
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     match pools.entry((std::process::id(), threads)) {
         Entry::Occupied(pool) => Ok(Arc::clone(pool.get())),
@@ -62,15 +62,15 @@ pub fn shared_pool(threads: usize) -> Result<Arc<ThreadPool>> {
 
 /// Threads that the program has beside ours: LibTorch's, which do not sleep between its operators.
 pub trait Team: Send + Sync {
-    /// Calls `share` once with each number below `members`, several at a time where there are threads for them, and
+    /// Calls `share` once with each number below `members`, several at a time if there are threads for them, and
     /// returns when all calls have. `share` does not panic.
     fn run(&self, members: usize, share: &(dyn Fn(usize) + Sync));
 }
 
-/// With the process that has its threads.
+/// With the process that owns its threads.
 static TEAM: OnceLock<(u32, Box<dyn Team>)> = OnceLock::new();
 
-/// Offers threads to [`team`]; the first ones are kept.
+/// Offers threads to [`team`]; the first ones offered are kept.
 pub fn offer_team(team: Box<dyn Team>) {
     _ = TEAM.set((std::process::id(), team));
 }

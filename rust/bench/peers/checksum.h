@@ -1,5 +1,5 @@
 /// \file checksum.h
-/// \brief What shows that two readers read the same numbers in the same places.
+/// \brief Checksums that show whether two readers read the same numbers in the same places.
 
 #ifndef CLADTORCH_BENCH_CHECKSUM
 #define CLADTORCH_BENCH_CHECKSUM
@@ -14,8 +14,8 @@ inline double Folded(std::uint64_t sum)
    return static_cast<double>(sum & ((std::uint64_t(1) << 53) - 1));
 }
 
-/// Sum over i of `bits(x[i]) * (2 i + 1)` modulo 2^53: a bit that differs changes it, and two numbers that change
-/// places. `read.py` has the same.
+/// Sum over i of `bits(x[i]) * (2 i + 1)` modulo 2^53: a changed bit changes it, and so do two swapped numbers.
+/// `read.py` has the same.
 inline double Checksum(const float *x, std::size_t count)
 {
    std::uint64_t sum = 0;
@@ -27,7 +27,7 @@ inline double Checksum(const float *x, std::size_t count)
    return Folded(sum);
 }
 
-/// The same where rows come in any order: sum of `bits(x[row, f]) * (2 f + 1)`, modulo 2^64, to be added up.
+/// The same if rows come in any order: sum of `bits(x[row, f]) * (2 f + 1)`, modulo 2^64, to be added up.
 inline std::uint64_t RowsChecksum(const float *x, std::size_t rows, std::size_t width)
 {
    std::uint64_t sum = 0;

@@ -41,7 +41,7 @@ Reached Train(const Values &options, unsigned long seed, int threads)
    if (options.at("task") == "regression")
       fit.fLoss = CladTorch::kMeanSquaredError;
    const int most = std::stoi(options.at("epochs"));
-   // Each fit goes on from the one before and twice as long: the schedule starts anew (Loshchilov and Hutter 2017).
+   // Each fit continues the previous one for twice as long: the schedule restarts (Loshchilov and Hutter 2017).
    int done = 0;
    for (fit.fEpochs = 1; done + fit.fEpochs <= most; fit.fEpochs *= 2) {
       fit.fSeed = seed * most + fit.fEpochs; // another order of the events in each fit

@@ -1,6 +1,6 @@
 // The sides in C++ of `cargo xtask bench graph`: `graph eager|direct|jit|function|operator|node THREADS`.
 //
-// eager: LibTorch. direct: CladTorch::Compile, Forward() and Backward(). jit: the same where that back end is demanded.
+// eager: LibTorch. direct: CladTorch::Compile, Forward() and Backward(). jit: the same with that back end required.
 // function: the compiled function inside LibTorch's autograd. operator: `cladtorch::mlp` inside it. node: a node of LibTorch's
 // autograd graph that computes nothing, with value and gradient of the case `call` at hand.
 // A repetition is the value and the gradients of all inputs that are numbers.
@@ -83,7 +83,7 @@ public:
          };
    }
 
-   /// Seconds a repetition. The very first one compiles.
+   /// Seconds per repetition. The very first one compiles.
    double Round(std::int64_t steps)
    {
       const auto start = std::chrono::steady_clock::now();

@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <vector>
 
-/// What stands before and after each `=` of a request.
+/// The text before and after each `=` of a request.
 using Values = std::map<std::string, std::string>;
 
 inline std::vector<std::string> Cut(const std::string &text, char separator)
@@ -63,7 +63,7 @@ inline std::string Said(const std::string &word, double number)
    return word + ' ' + Digits(number);
 }
 
-/// What the kernel says about this process's memory: `VmRSS` (now) or `VmHWM` (peak), bytes.
+/// The kernel's figure for this process's memory: `VmRSS` (now) or `VmHWM` (peak), bytes.
 inline double Memory(const std::string &field)
 {
    std::ifstream status("/proc/self/status");
@@ -74,7 +74,7 @@ inline double Memory(const std::string &field)
    throw std::runtime_error("the kernel does not say " + field);
 }
 
-/// Lets `VmHWM` begin again from what is held now.
+/// Restarts `VmHWM` from the present memory.
 inline void ResetPeakMemory()
 {
    std::ofstream("/proc/self/clear_refs") << 5;
@@ -89,7 +89,7 @@ inline double CpuSeconds()
    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// What a round says beside its time: nothing.
+/// The additional values of a round beside its time: none.
 struct NoMore {
    template <class Result>
    std::string operator()(const Result &) const

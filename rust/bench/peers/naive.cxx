@@ -1,4 +1,4 @@
-// The step of `cargo xtask bench step` as textbook loops over one row, differentiated by Clad as they stand: what Clad gives
+// The step of `cargo xtask bench step` as textbook loops over one row, differentiated by Clad unchanged: Clad's result
 // without our kernels. One thread.
 
 #include "training.h"

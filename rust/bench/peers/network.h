@@ -1,5 +1,5 @@
 /// \file network.h
-/// \brief What the workers with LibTorch share: the numbers of a case and the network.
+/// \brief Code that the workers with LibTorch share: the numbers of a case and the network.
 
 #ifndef CLADTORCH_BENCH_NETWORK
 #define CLADTORCH_BENCH_NETWORK

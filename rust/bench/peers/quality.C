@@ -41,7 +41,7 @@ bool IsTest(std::uint64_t row, std::uint64_t seed)
    return ((z ^ (z >> 31)) >> 11) * 0x1p-53 < 0.3;
 }
 
-/// What Mlp takes where nothing is said: the seed, which comes after it, cannot be given without.
+/// The defaults of Mlp: the seed, which comes after them, cannot be given without them.
 const CladTorch::EInit kUsual = CladTorch::kUniform;
 
 std::vector<float> Parameters(const CladTorch::Mlp &model)

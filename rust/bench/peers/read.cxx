@@ -45,7 +45,7 @@ struct Request {
    std::size_t Width() const { return fColumns.size() * std::max<std::size_t>(fLength, 1); }
 };
 
-/// Leaves numbers as they come: whoever reads writes each of them anyway.
+/// Leaves numbers uninitialised: the reader writes each of them anyway.
 struct Unwritten : std::allocator<float> {
    template <class>
    struct rebind {
@@ -135,7 +135,7 @@ Table Bulk(const Request &request, bool columnar)
 
 // ---- entry by entry ----
 
-/// An entry's value of one column, and how it becomes numbers of the row.
+/// An entry's value of one column, and its conversion to numbers of the row.
 class Cell {
 public:
    virtual ~Cell() = default;

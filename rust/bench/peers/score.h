@@ -1,5 +1,5 @@
 /// \file score.h
-/// \brief What CladTorch's macros of `quality` and `end-to-end` share: how good a model is.
+/// \brief Code that CladTorch's macros of `quality` and `end-to-end` share: the quality of a model.
 
 #ifndef CLADTORCH_BENCH_SCORE
 #define CLADTORCH_BENCH_SCORE

@@ -1,5 +1,6 @@
 /// \file start_file.C
-/// \brief Writes what `cargo xtask bench start` trains on: the tree `events` with rows of x[28]/F and a label y/F.
+/// \brief Writes the training data of `cargo xtask bench start`: the tree `events` with rows of x[28]/F and a label
+/// y/F.
 
 #include <TFile.h>
 #include <TTree.h>

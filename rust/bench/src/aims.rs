@@ -1,4 +1,4 @@
-//! What CladTorch wants to reach in a group, and whether a run shows it.
+//! CladTorch's aims for a group, and whether a run reaches them.
 
 use std::collections::BTreeSet;
 
@@ -13,38 +13,39 @@ two; the others: medians of times on one thread. `codec alone`: the same figure 
 CladTorch's libraries: no reader with them gets beyond it. `quality against WHO`: the difference over its standard error; \
 `loaded, x fastest peer`: of the times without that before the libraries were loaded.";
 
-/// One wanted figure, of the cases of these names.
+/// A wanted figure, for the cases with these names.
 pub struct Aim {
     pub cases: fn(&str) -> bool,
     pub wanted: Wanted,
 }
 
 pub enum Wanted {
-    /// Raw megabytes a CPU-second on one thread, at least.
+    /// Raw megabytes per CPU-second on one thread, at least.
     Rate(f64),
-    /// So many times the rate of this party, on one thread, at least.
+    /// This many times the rate of this party, on one thread, at least.
     Against(&'static str, f64),
-    /// So many times as fast on two threads as on one, at least.
+    /// This many times as fast on two threads as on one, at least.
     Threads(f64),
     /// Megabytes beyond the tensor, at most.
     Memory(f64),
     /// Seconds to the first batch, at most.
     FirstBatch(f64),
-    /// So many times as fast as the fastest peer, on one thread, at least.
+    /// This many times as fast as the fastest peer, on one thread, at least.
     Peers(f64),
-    /// The same, of the times without that before the libraries were loaded.
+    /// The same, for the times without the part before the libraries were loaded.
     PeersLoaded(f64),
-    /// So many times as fast as this party, on one thread, at least.
+    /// This many times as fast as this party, on one thread, at least.
     Faster(&'static str, f64),
-    /// No worse in quality than this party by more than so many standard errors of the difference.
+    /// No worse in quality than this party by more than this many standard errors of the difference.
     Quality(&'static str, f64),
-    /// This party, which is a part of CladTorch, takes so many times as long, on one thread, at most.
+    /// This party, which is a part of CladTorch, takes this many times as long, on one thread, at most.
     Slower(&'static str, f64),
-    /// The first party, which is a part of CladTorch, takes so many seconds more than the second, on one thread, at most.
+    /// The first party, which is a part of CladTorch, takes this many seconds more than the second, on one thread, at
+    /// most.
     Above([&'static str; 2], f64),
-    /// Of the floor, on one thread, at most.
+    /// This multiple of the floor, on one thread, at most.
     Floor(f64),
-    /// Seconds, on so many threads, at most.
+    /// Seconds, on this many threads, at most.
     Seconds(usize, f64),
 }
 
@@ -68,7 +69,7 @@ pub fn table(aims: &[Aim], records: &[Record]) -> Option<Table> {
     (!empty).then_some(table)
 }
 
-/// How many aims were reached, and how many measured.
+/// Number of aims reached, and number measured.
 pub fn reached(aims: &[Aim], records: &[Record]) -> (usize, usize) {
     let lines = lines(aims, records);
     let verdicts = |wanted: &str| lines.iter().filter(|cells| cells.last().is_some_and(|last| last == wanted)).count();
@@ -88,12 +89,12 @@ fn lines(aims: &[Aim], records: &[Record]) -> Vec<Vec<String>> {
     names.into_iter().flat_map(of).collect()
 }
 
-/// A figure: its name, what is wanted, what was measured, and how it is written.
+/// A figure: its name, the wanted and the measured value, and how to write it.
 struct Figure {
     name: String,
     wanted: f64,
     measured: Option<f64>,
-    /// What it would be if nothing but decompressing took time.
+    /// The value if nothing but decompression took time.
     bound: Option<f64>,
     /// Whether less is better.
     at_most: bool,
@@ -173,7 +174,7 @@ fn median(record: Option<&Record>) -> f64 {
     record.map_or(f64::NAN, |record| record.median_s)
 }
 
-/// Place of the bound in what [`line`] returns.
+/// Place of the bound in the result of [`line`].
 const BOUND: usize = 4;
 
 fn line(case: &str, wanted: &Wanted, records: &[Record]) -> Vec<String> {

@@ -1,17 +1,17 @@
-//! An axis of a chart: where numbers lie, and which are written at it.
+//! An axis of a chart: the places of values, and the numbers written at it.
 
 pub struct Scale {
-    /// Of the values, or of their logarithms.
+    /// A scale for the values, or for their logarithms.
     low: f64,
     high: f64,
     log: bool,
-    /// Where `low` and `high` lie.
+    /// The places of `low` and `high`.
     ends: [f64; 2],
 }
 
 impl Scale {
-    /// Over all `values`, with a margin; those that have no place (not finite, or not positive on a logarithmic axis) do
-    /// not count.
+    /// A scale over all `values`, with a margin; values without a place (not finite, or not positive on a logarithmic
+    /// axis) do not count.
     pub fn over(values: impl Iterator<Item = f64>, log: bool, ends: [f64; 2]) -> Self {
         let places = values.map(|value| if log { value.log10() } else { value }).filter(|place| place.is_finite());
         let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), place| (l.min(place), h.max(place)));
@@ -24,7 +24,7 @@ impl Scale {
         Self { low: low - margin, high: high + margin, log, ends }
     }
 
-    /// Values beyond the ends lie at the ends.
+    /// Values beyond the ends are placed at the ends.
     pub fn place(&self, value: f64) -> f64 {
         let at = if self.log { value.log10() } else { value };
         let share = ((at - self.low) / (self.high - self.low)).clamp(0.0, 1.0);

@@ -1,4 +1,4 @@
-//! What a group of measurements is made of.
+//! The parts of a group of measurements.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use super::party::Party;
 /// Measurements that belong in one table.
 pub struct Group {
     pub name: &'static str,
-    /// What is measured, for the report.
+    /// The measured quantity, for the report.
     pub title: &'static str,
-    /// What one `round` does, how often, and what is the same for everybody; for the report.
+    /// What one `round` does, how often, and what is the same for all parties; for the report.
     pub notes: &'static str,
-    /// What the check column shows.
+    /// The meaning of the check column.
     pub check: &'static str,
     pub agreement: Agreement,
-    /// Whether cases are `kind/size`, so that a mean over the kinds says something for each size.
+    /// Whether cases are `kind/size`, so that a mean over the kinds is meaningful for each size.
     pub means: bool,
     /// Seconds that the rounds of a party other than CladTorch may take in a case. A slower one takes its turn in fewer
     /// rounds, spread over all of them.
     pub patience: Option<f64>,
-    /// Where the command line does not say.
+    /// The default for the command line.
     pub defaults: Defaults,
     /// Whether `--short` has the case of this name.
     pub short: fn(&str) -> bool,
@@ -48,7 +48,7 @@ impl Defaults {
     pub const SHORT: Self = Self { rounds: 1, threads: &[1] };
 }
 
-/// Writes what a case needs into an empty folder and says what follows the word `case`.
+/// Writes the files of a case into an empty folder and returns the text that follows the word `case`.
 pub type Prepare = Box<dyn Fn(&Path) -> Result<String>>;
 
 /// One row of the table.
@@ -57,23 +57,23 @@ pub struct Case {
     pub prepare: Prepare,
     /// Repetitions of the work in one round.
     pub steps: u64,
-    /// Rounds before those that count.
+    /// Rounds before the first one that counts.
     pub warm_up: u32,
     /// Repetitions at the beginning of each turn that do not count: after the others' turns nothing is in the caches, and
     /// the processor may have slept.
     pub lead: u64,
-    /// Floating-point operations of one repetition, where they are known.
+    /// Floating-point operations of one repetition, if known.
     pub flops: Option<f64>,
-    /// What one repetition reads and keeps, where it reads.
+    /// The bytes that one repetition reads and keeps, if it reads.
     pub volume: Option<Volume>,
 }
 
 /// Bytes of one repetition.
 #[derive(Clone, Copy, Debug)]
 pub struct Volume {
-    /// Of the columns in the file, uncompressed.
+    /// Bytes of the columns in the file, uncompressed.
     pub raw: u64,
-    /// Of the tensor that they become; 0 where nothing is kept.
+    /// Bytes of the resulting tensor; 0 if nothing is kept.
     pub tensor: u64,
 }
 
@@ -82,14 +82,14 @@ pub struct Volume {
 pub enum Agreement {
     /// One check after all rounds; it differs from the parties' median by at most this, and it fell since the start.
     Loss { relative: f64, absolute: f64 },
-    /// A score a round, each from another seed; the means differ from the parties' median by at most three standard
+    /// One score per round, each from another seed; the means differ from the parties' median by at most three standard
     /// errors (those of all parties pooled), or by this.
     Score { absolute: f64 },
     /// One check after all rounds; it differs from the parties' median by at most this.
     Value { relative: f64, absolute: f64 },
     /// One check after all rounds, the same for all parties; otherwise the run fails.
     Exact,
-    /// A check a round: how far above its target the party is. The least of them counts, and is not below 0.
+    /// One check per round: how far above its target the party is. The least of them counts, and is not below 0.
     Reached,
     /// Nothing to compare.
     None,

@@ -1,4 +1,4 @@
-//! Charts as SVG: what a report shows, in a file beside it or inside a page.
+//! Charts of a report as SVG, in files beside it or inside a page.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::axis::Scale;
 
 /// A chart for a report.
 pub struct Chart {
-    /// Of its file, without the ending.
+    /// Name of its file, without the extension.
     pub name: String,
     pub caption: String,
     pub body: Body,
@@ -15,7 +15,7 @@ pub struct Chart {
 pub enum Body {
     /// A line for each label, with the values of all series on one axis.
     Rows { series: Vec<Series<String>>, axis: Axis },
-    /// Values against numbers, on a logarithmic axis; the series [`FLOOR`] is a broken line.
+    /// Values against numbers, on a logarithmic axis; the series [`FLOOR`] is a dashed line.
     Curves { series: Vec<Series<f64>>, across: Axis, up: Axis },
 }
 
@@ -35,7 +35,7 @@ pub struct Series<Place> {
 pub struct Point<Place> {
     pub at: Place,
     pub value: f64,
-    /// Ends of the line through the mark; `value` twice where there is none.
+    /// Ends of the line through the mark; `value` twice if there is none.
     pub range: [f64; 2],
 }
 
@@ -47,7 +47,7 @@ const COLOURS: [&str; 10] =
     ["#3f90da", "#e08a00", "#bd1f01", "#717581", "#832db6", "#a96b59", "#e76300", "#8a7f3f", "#2a9d8f", "#5bb0b3"];
 
 const WIDTH: f64 = 900.0;
-/// About that of a character of the labels.
+/// Approximate width of a character of the labels.
 const CHARACTER: f64 = 6.8;
 const LEGEND_LINE: f64 = 20.0;
 
@@ -168,7 +168,7 @@ impl Drawing {
         self.height = bottom + 44.0;
     }
 
-    /// Names with their marks, in as many lines as they need; returns where the picture below begins.
+    /// Names with their marks, in as many lines as they need; returns the top of the picture below.
     fn legend(&mut self, names: &[&str]) -> f64 {
         let (mut x, mut y) = (20.0, 16.0);
         for (index, name) in names.iter().enumerate() {
@@ -209,7 +209,7 @@ impl Drawing {
         let _ = write!(self.text, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>");
     }
 
-    /// The mark of the series at `index`; a browser tells `text` to who points at it.
+    /// The mark of the series at `index`; a browser shows `text` as a tooltip.
     fn mark(&mut self, index: usize, [x, y]: [f64; 2], text: &str) {
         let path = match index % 4 {
             0 => "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",

@@ -1,10 +1,10 @@
-//! From turns to records, and whether the work was equal.
+//! From turns to records, and the check that the work was equal.
 
 use super::case::{Agreement, Case, Group};
 use super::record::{Record, mean_and_error, median};
 use super::worker::Turn;
 
-/// What a party showed in one case.
+/// The results of a party in one case.
 #[derive(Default)]
 pub struct Tried {
     /// Time of the very first repetition, s.
@@ -16,7 +16,7 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// What the turns say about one quantity; empty unless all of them do.
+    /// The values of one quantity in all turns; empty unless all have it.
     fn values(&self, quantity: impl Fn(&Turn) -> Option<f64>) -> Vec<f64> {
         self.turns.iter().map(quantity).collect::<Option<_>>().unwrap_or_default()
     }
@@ -27,9 +27,9 @@ impl Tried {
     }
 }
 
-/// Records of those who came through, by name, flagged where the work was not equal.
+/// Records of the parties that finished, by name, flagged if the work was not equal.
 ///
-/// `request` is what was asked of the parties; a target in it is recorded.
+/// `request` is the request to the parties; a target in it is recorded.
 pub fn conclude(group: &Group, case: &Case, request: &str, threads: usize, tried: &[(&str, &Tried)]) -> Vec<Record> {
     let target = request.split(' ').find_map(|word| word.strip_prefix("target=")?.parse().ok());
     let record = |&(who, tried): &(&str, &Tried)| Record { target, ..record(group, case, threads, who, tried) };
@@ -79,7 +79,7 @@ fn record(group: &Group, case: &Case, threads: usize, who: &str, tried: &Tried) 
 /// Marks every record of one case whose check is far from the others'.
 fn flag(agreement: Agreement, records: &mut [Record]) {
     let middle = median(&records.iter().map(|record| record.check).collect::<Vec<_>>());
-    // The parties' scores vary alike: their errors are pooled, and the median's is about that of one party.
+    // The parties' scores have the same variance: their errors are pooled, and the median's is about that of one party.
     let variances = records.iter().map(|record| record.check_error.unwrap_or(0.0).powi(2));
     let error = (2.0 * variances.sum::<f64>() / records.len().max(1) as f64).sqrt();
     for record in records {

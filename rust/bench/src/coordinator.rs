@@ -15,22 +15,22 @@ use super::worker::{Turn, Worker};
 /// Sides of the matrices whose product shows what the machine can do.
 const GAUGE_SIZES: [u32; 4] = [256, 512, 1024, 1536];
 
-/// A party with its process, and what it took in the present case.
+/// A party with its process, and its results in the present case.
 struct Member {
     who: &'static str,
     worker: Worker,
     cases: fn(&str) -> bool,
-    /// Whether the present case is none of its own.
+    /// Whether it has no part in the present case.
     absent: bool,
     /// Turns that it takes in the present case.
     share: u32,
     tried: Tried,
-    /// Why it is out of the present case.
+    /// Why it has dropped out of the present case.
     out: Option<String>,
 }
 
 impl Member {
-    /// Runs `work`, unless the party is absent, or out already; an error takes it out.
+    /// Runs `work`, unless the party is absent or has dropped out; an error makes it drop out.
     fn attempt(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) {
         if !self.absent
             && self.out.is_none()
@@ -46,7 +46,7 @@ impl Member {
         Ok(())
     }
 
-    /// Its next turn; where each is a process of its own, with the time from its start on.
+    /// Its next turn; if each turn is a process of its own, the time includes its start.
     fn turn(&mut self, group: &Group, request: &str, steps: u64, seed: u32) -> Result<Turn> {
         if !group.fresh {
             return self.worker.round(steps, seed);
@@ -61,8 +61,8 @@ impl Member {
     }
 }
 
-/// Runs `cases` with `parties`, which have `threads` threads each. A party that fails is skipped, by name. `gauge` knows how fast the
-/// machine multiplies matrices, which gives cases a floor.
+/// Runs `cases` with `parties`, which have `threads` threads each. A party that fails is skipped, by name. `gauge`
+/// knows how fast the machine multiplies matrices, which gives cases a floor.
 pub fn run(
     group: &Group,
     cases: &[Case],
@@ -108,7 +108,7 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Starts the parties' processes; who cannot be started is skipped.
+/// Starts the parties' processes; parties that cannot be started are skipped.
 fn hire(group: &Group, parties: Vec<Party>, threads: usize, out: &Path, outcome: &mut Outcome) -> Result<Vec<Member>> {
     let logs = out.join("logs");
     fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
@@ -118,7 +118,7 @@ fn hire(group: &Group, parties: Vec<Party>, threads: usize, out: &Path, outcome:
         match command.and_then(|command| Worker::start(command, &log).map_err(|error| format!("{error:#}"))) {
             Ok(mut worker) => {
                 if group.fresh {
-                    worker.end(); // it was only tried
+                    worker.end(); // it was only tried out
                 }
                 let tried = Tried::default();
                 members.push(Member { who, worker, cases, absent: false, share: 0, tried, out: None });
@@ -135,7 +135,7 @@ fn skip(outcome: &mut Outcome, who: &str, threads: usize, case: Option<String>, 
     outcome.skipped.push(Skipped { who: who.to_owned(), threads, case, reason });
 }
 
-/// The beginning and the end: ROOT's errors name template arguments by the thousand.
+/// The beginning and the end: ROOT's errors list template arguments by the thousand.
 fn shorten(reason: &str) -> String {
     const KEPT: usize = 120;
     let characters: Vec<char> = reason.chars().collect();
@@ -146,14 +146,14 @@ fn shorten(reason: &str) -> String {
     format!("{} ... {}", text(&characters[..KEPT]), text(&characters[characters.len() - KEPT..]))
 }
 
-/// The best rate of a product of matrices now; 0 where nobody measures it.
+/// The best present rate of a product of matrices; 0 if nothing measures it.
 fn product_rate(gauges: &mut [Member]) -> f64 {
     let sizes = || GAUGE_SIZES.iter().map(|size| format!("sgemm size={size}"));
     let rates = gauges.iter_mut().flat_map(|gauge| sizes().map(|size| gauge.worker.ask_number(&size, "rate")));
     rates.flatten().fold(0.0, f64::max)
 }
 
-/// Warm-up and rounds. Who begins changes from round to round.
+/// Warm-up and rounds. The party that begins changes from round to round.
 fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &mut [Member]) {
     for member in members.iter_mut() {
         (member.out, member.tried, member.absent) = (None, Tried::default(), !(member.cases)(&case.name));
@@ -168,7 +168,7 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
             for _ in 0..case.warm_up {
                 member.turn(group, request, case.steps, 0)?;
             }
-            // Where parties take part in different numbers of rounds, only here have all made as many steps.
+            // If parties take part in different numbers of rounds, only here have all made the same number of steps.
             if group.patience.is_some() && !group.agreement.each_round() {
                 member.check()?;
             }
@@ -197,7 +197,7 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
     }
 }
 
-/// How many of `rounds` a party takes part in: by the time that its first repetition took, where patience is limited.
+/// In how many of `rounds` a party takes part: by the time of its first repetition, if patience is limited.
 fn share(group: &Group, member: &Member, steps: u64, rounds: u32) -> u32 {
     const LEAST: u32 = 3;
     match group.patience {

@@ -56,11 +56,11 @@ fn is_images(case: &str) -> bool {
 /// Windows of the gravitational-wave case.
 const GW_WINDOWS: usize = 20_000;
 
-/// How many are tried.
+/// The largest number of epochs.
 const EPOCHS: u32 = 50;
 
 fn cases(context: &Context) -> Result<Vec<Case>> {
-    // Without them nobody knows the target.
+    // Without peers the target is unknown.
     let peers = context.peers.as_ref().map_err(|reason| anyhow!("{reason}"))?;
     let tutorials = context.environment.root.dir.join("tutorials");
     let set = |set: &'static str, source: &Path| {
@@ -85,7 +85,7 @@ fn cases(context: &Context) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// `name`: of the data, then the layer sizes and the rows a batch. `write` writes the trees.
+/// `name`: name of the data, then the layer sizes and the rows per batch. `write` writes the trees.
 fn case(peers: &Peers, name: &'static str, task: &str, write: impl Fn(&Path) -> Result<()> + 'static) -> Case {
     let (peers, task) = (peers.clone(), task.to_owned());
     let prepare = move |folder: &Path| {

@@ -52,10 +52,10 @@ const GRAPHS: [&str; 12] = [
     "deep-sets",
 ];
 
-/// Rows, and repetitions in a round: about as much time for each of them.
+/// Rows, and repetitions per round: about the same time for each graph.
 const BATCHES: [(u32, u64); 4] = [(1, 100), (32, 100), (256, 20), (4096, 2)];
 
-/// Graphs whose time goes to functions of single numbers.
+/// Graphs whose time is spent on scalar functions.
 const ELEMENTWISE: [&str; 3] = ["mixture/256", "mass/256", "resonance/256"];
 
 const AIMS: [Aim; 7] = [
@@ -63,13 +63,13 @@ const AIMS: [Aim; 7] = [
     Aim { cases: |case| case.ends_with("/32"), wanted: Wanted::Faster("libtorch", 10.0) },
     Aim { cases: |case| ELEMENTWISE.contains(&case), wanted: Wanted::Faster("libtorch", 3.0) },
     Aim { cases: |case| case.ends_with("/4096"), wanted: Wanted::Faster("libtorch", 0.95) },
-    // No more than 1.5 times as slow.
+    // At most 1.5 times as slow.
     Aim { cases: |case| case != CALL, wanted: Wanted::Faster("cladtorch-jit", 0.667) },
     Aim { cases: |case| case == CALL, wanted: Wanted::Seconds(1, 2e-6) },
     Aim { cases: |case| case == CALL, wanted: Wanted::Above(["cladtorch-function", "cladtorch-node"], 3e-6) },
 ];
 
-/// The case of one call that computes next to nothing.
+/// The case of one call with next to no computation.
 const CALL: &str = "call";
 
 fn cases(_: &Context) -> Result<Vec<Case>> {
@@ -93,7 +93,7 @@ fn cases(_: &Context) -> Result<Vec<Case>> {
 fn parties(context: &Context, threads: usize) -> Vec<Party> {
     let compiled = peers::folder().join("graph-functions");
     if Some(&threads) == context.threads.first() {
-        // Whoever is first finds nothing compiled; a folder that was not there is as good.
+        // The first party must find nothing compiled; it does not matter whether the folder existed.
         let _ = fs::remove_dir_all(&compiled);
     }
     let program = |who, side: &str| Party::new(who, threads, program(context, side, threads, &compiled));

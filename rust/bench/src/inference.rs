@@ -1,4 +1,4 @@
-//! `inference`: predictions of networks that PyTorch wrote, by everybody who reads them.
+//! `inference`: predictions of networks that PyTorch wrote, by all parties that read them.
 
 use std::process::Command;
 
@@ -31,14 +31,14 @@ beforehand. Before a case is timed, everybody's predictions are compared with Py
     parties,
 };
 
-/// A network, the most events of a call, and calls a round for one event.
+/// A network, the largest number of events per call, and calls per round for one event.
 const NETWORKS: [(&str, u64, u64); 3] =
     [("mlp", 1_000_000, 20_000), ("particle-net", 2048, 256), ("particle-transformer", 2048, 256)];
 
-/// Largest difference of a prediction from that in float64, in units of the largest one.
+/// Largest difference of a prediction from the float64 one, in units of the largest prediction.
 const TOLERANCE: f64 = 1e-3;
 
-/// Events that are there for calls of one.
+/// Number of events available for calls of one event.
 const SINGLE: u64 = 256;
 
 fn cases(context: &Context) -> Result<Vec<Case>> {
@@ -100,7 +100,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
     ]
 }
 
-/// One of the scripts, with the packages for ONNX, which are installed on first use; a party that misses them says so.
+/// One of the scripts, with the packages for ONNX, which are installed on first use; a party without them says so.
 fn with_onnx(peers: &Peers, name: &str) -> Command {
     match peers.onnx() {
         Ok(folder) => peers.script_with(name, &[folder]),

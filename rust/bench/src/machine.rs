@@ -1,4 +1,4 @@
-//! `meta.json`: on what, with what and under which load a run was made.
+//! `meta.json`: the machine, the software and the load of a run.
 
 use std::fs;
 use std::process::Command;
@@ -18,7 +18,7 @@ pub struct Meta {
     pub date: String,
     pub cpu: String,
     pub cores: usize,
-    /// 1, 5 and 15 minutes, as the kernel says it.
+    /// 1, 5 and 15 minutes, from the kernel.
     pub load_before: String,
     pub load_after: String,
     pub versions: Vec<(String, String)>,
@@ -29,7 +29,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// All but what only the run can tell.
+    /// All fields except those that only the run can determine.
     pub fn before(group: &Group, context: &Context, options: &Options) -> Self {
         let threads: Vec<_> = context.threads.iter().map(usize::to_string).collect();
         let mut command =

@@ -1,8 +1,9 @@
-//! `cargo xtask bench`: CladTorch and its peers do the same work in turns; what each took becomes records, a table and a report.
+//! `cargo xtask bench`: CladTorch and its peers do the same work in turns; their times become records, a table and a
+//! report.
 //!
 //! A group is one file: it names its cases and the parties that work on them. A party is a process of its own that
-//! answers on lines (see [`worker`]); in every round each party has its turn, so that whatever else the machine does
-//! meets all of them.
+//! answers on lines (see [`worker`]); in every round each party has its turn, so that other load on the machine affects
+//! all of them.
 
 mod aims;
 mod axis;
@@ -71,9 +72,9 @@ static GROUPS: [Group; 11] = [
     scale::GROUP,
 ];
 
-/// In place of a group: each in turn, and one page of their reports.
+/// Instead of a group: each in turn, and one page of their reports.
 const ALL: &str = "all";
-/// In place of a group: the page again, of what `all` or single groups left in its folder.
+/// Instead of a group: the page again, from the results of `all` or single groups in its folder.
 const REPORT: &str = "report";
 
 /// Time CladTorch and its peers side by side
@@ -123,7 +124,7 @@ struct Options {
 }
 
 impl Options {
-    /// Rounds and threads, the group's own where none were given.
+    /// Rounds and threads; the group's own if none were given.
     fn settled(&self, group: &Group) -> Settled {
         let Defaults { rounds, threads } = if self.short { Defaults::SHORT } else { group.defaults };
         let threads = if self.threads.is_empty() { threads } else { &self.threads };
@@ -144,10 +145,10 @@ struct Settled {
     threads: Vec<usize>,
 }
 
-/// What groups need to know to start their parties.
+/// What groups need in order to start their parties.
 struct Context {
     environment: Environment,
-    /// Or why they are missing.
+    /// Or the reason why they are missing.
     peers: Result<Peers, String>,
     scaling: bool,
     study: bool,
@@ -156,7 +157,7 @@ struct Context {
     threads: Vec<usize>,
 }
 
-/// Runs the groups that are asked for and writes their records and reports.
+/// Runs the requested groups and writes their records and reports.
 fn run(given: &Given, options: &Options) -> Result<()> {
     let out = std::path::absolute(&options.out)?;
     if options.group == REPORT {
@@ -184,8 +185,8 @@ fn run(given: &Given, options: &Options) -> Result<()> {
     }
 }
 
-/// Runs each group in a folder of its own. One that fails leaves its reason there, and the others run; one without such a case is
-/// left out.
+/// Runs each group in a folder of its own. If one fails, its reason is left there and the others run; a group without
+/// such a case is left out.
 fn run_all(context: &dyn Fn(&Group) -> Context, options: &Options, out: &Path) -> Result<()> {
     let (mut ran, mut failed) = (0, Vec::new());
     for group in &GROUPS {
@@ -234,7 +235,7 @@ fn run_group(group: &Group, context: &Context, options: &Options, out: &Path) ->
     }
 }
 
-/// No case of the group is asked for.
+/// No case of the group was requested.
 #[derive(Debug)]
 struct NoCase(String);
 
@@ -246,7 +247,7 @@ impl std::fmt::Display for NoCase {
 
 impl std::error::Error for NoCase {}
 
-/// A thread that does nothing, without rest, until this is dropped.
+/// A thread that computes without pause until this is dropped.
 struct Neighbour(Arc<AtomicBool>);
 
 impl Neighbour {

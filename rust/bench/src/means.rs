@@ -7,7 +7,7 @@ use super::party::OURS;
 use super::record::Record;
 use super::table::{Table, digits};
 
-/// The party whose speed nobody gives up.
+/// The party that no back end may fall behind.
 const EAGER: &str = "libtorch";
 
 pub const LEGEND: &str = "Geometric mean, over the cases of a size, of each party's median over CladTorch's, with the \
@@ -35,7 +35,7 @@ pub fn table(group: &Group, records: &[Record]) -> Option<Table> {
     Some(table)
 }
 
-/// Who is at least so much slower than LibTorch's eager mode is named.
+/// Parties below this share of the speed of LibTorch's eager mode are named.
 const TOLERATED: f64 = 0.95;
 
 /// The cases in which a back end of CladTorch is slower than LibTorch's eager mode.
@@ -54,7 +54,7 @@ pub fn misses(group: &Group, records: &[Record]) -> Vec<String> {
 
 type Ratios<'a> = BTreeMap<(u64, usize, &'a str), Vec<f64>>;
 
-/// Of every party by size (the largest number stands for all), threads and name.
+/// The ratios of every party by size (the largest number stands for all), threads and name.
 fn ratios(records: &[Record]) -> Ratios<'_> {
     let mut ratios = Ratios::new();
     for record in records.iter().filter(|record| record.who != OURS) {

@@ -33,10 +33,10 @@ Each turn begins with half as many repetitions that are not timed.",
 /// Elements, and repetitions in a round.
 const SIZES: [(u64, u64); 3] = [(256, 400), (16_384, 60), (1 << 20, 8)];
 
-/// No more than 5 % slower.
+/// At most 5 % slower.
 const AIMS: [Aim; 1] = [Aim { cases: |_| true, wanted: Wanted::Faster("libtorch", 0.952) }];
 
-/// The list that stands in peers/operators.h, as the program prints it.
+/// The list in peers/operators.h, as the program prints it.
 fn names(context: &Context) -> Result<Vec<String>> {
     let output = program(context, "list", 1)?.output().context("listing the operators")?;
     anyhow::ensure!(output.status.success(), "listing the operators: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! One HTML file with the runs of all groups, which needs nothing beside it.
+//! One HTML file with the runs of all groups, which needs no other file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ peer over that of `cladtorch`, with the least and the greatest. `aims`: figures 
 those that were measured it reached. `flagged`: parties whose work was not equal to that of the others. `skipped`: parties \
 that took no part in a case.";
 
-/// Writes `report.html` of the groups' runs that lie in `folder`.
+/// Writes `report.html` of the groups' runs in `folder`.
 pub fn write(folder: &Path, groups: &'static [Group]) -> Result<()> {
     let runs: Vec<_> = groups.iter().map(|group| recorded::read(folder, group)).collect::<Result<_>>()?;
     let path = folder.join("report.html");
@@ -53,7 +53,7 @@ pub fn html(runs: &[Recorded]) -> String {
     text + "</body></html>\n"
 }
 
-/// Machines, commits, and when the runs were made.
+/// Machines, commits, and times of the runs.
 fn conditions(runs: &[Recorded]) -> String {
     let metas: Vec<&Meta> = runs.iter().filter_map(|run| Some(&run.run.as_ref()?.0)).collect();
     let all = |said: &dyn Fn(&Meta) -> String| {
@@ -128,7 +128,7 @@ fn group(run: &Recorded) -> String {
     text
 }
 
-/// Sections with a heading are folded.
+/// Sections with a heading can be folded.
 fn section(section: &Section) -> String {
     let blocks: String = section.blocks.iter().map(|block| html_of(block, section.heading.is_none())).collect();
     match section.heading {

@@ -1,4 +1,4 @@
-//! The page of records as runs left them.
+//! The page of the records that runs left.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn page(folder: &Path) -> String {
     fs::read_to_string(folder.join("report.html")).unwrap()
 }
 
-/// Every element that has to be closed is, in order.
+/// Every element that must be closed is, in order.
 fn assert_whole(page: &str) {
     const PAIRS: [&str; 12] =
         ["html", "head", "body", "style", "svg", "table", "details", "figure", "ul", "div", "text", "path"];
@@ -72,7 +72,8 @@ fn recorded_runs_become_one_page() {
         "AMD EPYC (AVX-512), 2 cores",
         "commit 4e4dcc91aef3",
         "first group begun 2026-11-26 00:18 UTC, last 2026-11-26 00:18 UTC",
-        // Two cases; libtorch is the fastest peer of both: the other's work was not equal, or its time is unknown.
+        // Two cases; libtorch is the fastest peer in both: for the other the work was not equal, or its time is
+        // unknown.
         "<td class=n>2<td class=n>2.00 x (1.00 to 4.00)<td class=n>2 of 2<td class=bad>1<td class=n>1",
         "<td class=bad colspan=5>did not end",
         "no clang-19 &lt;here&gt;",
@@ -115,7 +116,7 @@ fn records_of_another_program_are_named() {
     assert!(error.contains("step.json is none of this program's records"), "{error}");
 }
 
-/// As many as the largest group has: 95 operators in two ways and three sizes, on one and two threads.
+/// As many as in the largest group: 95 operators in two ways and three sizes, on one and two threads.
 #[test]
 fn the_largest_groups_fit_into_a_file_to_attach() {
     let timed = |case: &str, who: &str, threads, median_s| Record {

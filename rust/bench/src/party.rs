@@ -1,19 +1,19 @@
-//! Who takes part, and by which process.
+//! The parties, and their processes.
 
 use std::process::Command;
 
 use anyhow::Result;
 
-/// The party whose times the others' are divided by.
+/// The party whose times divide those of the others.
 pub const OURS: &str = "cladtorch";
 
 /// A program of our kernels alone.
 pub const BY_HAND: &str = "by-hand";
 
-/// Who measures how fast the machine multiplies matrices.
+/// The party that measures how fast the machine multiplies matrices.
 pub const GAUGE: &str = "gauge";
 
-/// In `read`, the part of the work that nobody can leave out: no peer, but what all are held against.
+/// In `read`, the part of the work that no reader can omit: not a peer, but a reference for all.
 pub const BARE: &str = "codec-alone";
 
 /// Whether it is a peer: not CladTorch in one form or another, nor a part of the work.
@@ -21,18 +21,18 @@ pub fn is_peer(who: &str) -> bool {
     !who.starts_with(OURS) && ![BY_HAND, BARE].contains(&who)
 }
 
-/// Who takes part in a case.
+/// A party in a case.
 pub struct Party {
     /// `cladtorch`, `libtorch`, `pytorch-fused`, …
     pub who: &'static str,
     /// Its worker, or why it cannot take part.
     pub command: Result<Command, String>,
-    /// Whether it has anything to do in the case of this name.
+    /// Whether it has something to do in the case of this name.
     pub cases: fn(&str) -> bool,
 }
 
 impl Party {
-    /// Its worker gets `threads` threads from whatever library asks the environment.
+    /// Its worker gets `threads` threads from any library that reads the environment.
     pub fn new(who: &'static str, threads: usize, command: Result<Command>) -> Self {
         let limited = |mut command: Command| {
             for variable in ["RAYON_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {

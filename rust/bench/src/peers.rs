@@ -28,7 +28,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Installs the packages unless an earlier run did.
+    /// Installs the packages unless an earlier run has.
     pub fn ensure() -> Result<Self> {
         let python = python::find()?;
         if python.minor < OLDEST_PYTHON {
@@ -41,14 +41,15 @@ impl Peers {
         Ok(peers)
     }
 
-    /// The folder of onnxruntime and of what PyTorch writes ONNX files with, installed unless an earlier run did.
+    /// The folder of onnxruntime and of the packages with which PyTorch writes ONNX files, installed unless an earlier
+    /// run has.
     pub fn onnx(&self) -> Result<PathBuf> {
         let folder = folder().join("onnx");
         self.install(ONNX_REQUIREMENTS, &folder, "onnxruntime and onnx need 45 MB from the network and 150 MB")?;
         Ok(folder.join("site-packages"))
     }
 
-    /// The packages of `list` into `folder`, unless they are there.
+    /// Installs the packages of `list` into `folder`, unless they are there.
     fn install(&self, list: &str, folder: &Path, size: &str) -> Result<()> {
         let stamp = format!("3.{} compiled {}\n", self.minor, hash(list.as_bytes()));
         if fs::read_to_string(folder.join("stamp")).is_ok_and(|found| found == stamp) {
@@ -63,7 +64,8 @@ impl Peers {
         println!("{size} in {}", folder.display());
         let mut pip = Command::new(&self.python);
         pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]);
-        // To bytecode, as an ordinary installation: else every import would compile PyTorch anew, and be slow.
+        // Compiled to bytecode, as in an ordinary installation: otherwise every import would compile PyTorch anew, and
+        // be slow.
         pip.arg("--compile");
         pip.args(["--require-hashes", "--only-binary=:all:", "--target"]).arg(&site_packages).arg("-r").arg(&path);
         pip.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").env("TMPDIR", folder);
@@ -75,7 +77,7 @@ impl Peers {
     pub fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.python);
         command.env("PYTHONPATH", self.path(&[])).arg(source(name));
-        // What Python and torch.compile would leave behind stays out of the sources and of /tmp.
+        // Files that Python and torch.compile would leave behind are kept out of the sources and of /tmp.
         command.env("PYTHONDONTWRITEBYTECODE", "1").env("TORCHINDUCTOR_CACHE_DIR", folder().join("inductor"));
         command
     }
@@ -93,7 +95,7 @@ impl Peers {
         all.iter().map(|folder| folder.as_os_str()).collect::<Vec<_>>().join(":".as_ref())
     }
 
-    /// Versions of the packages that are measured.
+    /// Versions of the measured packages.
     pub fn versions(&self) -> Result<String> {
         let names = "('torch', 'numpy', 'uproot', 'scikit-learn')";
         let code =
@@ -102,12 +104,12 @@ impl Peers {
     }
 }
 
-/// What a peer in C++ uses.
+/// The libraries that a peer in C++ uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Library {
     Torch,
     Root,
-    /// A plugin of clang, which then is the compiler.
+    /// A plugin of clang, which is then the compiler.
     Clad,
     /// The sources of our kernels.
     Kernels,
@@ -128,7 +130,7 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
         false => Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into())),
     };
     let (torch, root) = (&context.environment.libtorch, &context.environment.root);
-    // The libraries' own needs are met when they are loaded, without CUDA.
+    // The libraries' own dependencies are resolved when they are loaded, without CUDA.
     compiler.args(["-O3", "-march=native", "-std=c++17", "-Wl,--allow-shlib-undefined"]).arg(source(name));
     if with.contains(&Library::Torch) {
         compiler.arg("-isystem").arg(torch.join("include"));
@@ -148,7 +150,7 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
     if with.contains(&Library::Kernels) {
         let kernels = project::root().join("cpp/kernels");
         read(&kernels)?;
-        // As the library's products are compiled.
+        // Compiled like the library's matrix products.
         compiler.args(["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]);
         compiler.arg("-I").arg(kernels);
     }
@@ -181,7 +183,7 @@ pub fn example(context: &Context, name: &str) -> Result<PathBuf> {
     Ok(project::root().join("target/release/examples").join(name))
 }
 
-/// The files of a folder and of those in it, in order.
+/// The files in a folder and its subfolders, in order.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
@@ -192,7 +194,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// root.exe on the macro `name`, which has a function of that name, with the plugin.
+/// Runs root.exe on the macro `name`, which has a function of that name, with the plugin.
 pub fn macro_with_plugin(context: &Context, name: &str, arguments: &str) -> Result<Command> {
     plugin::build(&context.environment)?;
     let call = format!("{}({arguments})", source(name).display());
@@ -210,7 +212,7 @@ pub fn with_root(context: &Context, mut command: Command) -> Result<Command> {
     Ok(command)
 }
 
-/// Links with the libraries of `folder`, now and at run time.
+/// Links with the libraries of `folder`, at link time and at run time.
 fn libraries(folder: &Path) -> [String; 2] {
     [format!("-L{}", folder.display()), format!("-Wl,-rpath,{}", folder.display())]
 }

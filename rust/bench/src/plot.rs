@@ -1,4 +1,4 @@
-//! Which charts a group's records allow.
+//! The charts that a group's records allow.
 
 use super::axis::plain;
 use super::case::Group;
@@ -13,7 +13,7 @@ use super::table;
 const AXES: [(&str, &str); 3] =
     [("batch:", "rows a batch"), ("width:", "width of both hidden layers"), ("depth:", "hidden layers")];
 
-/// Of a chart of rows; more cases are drawn as means over the cases of a size.
+/// The largest number of cases in a chart of rows; more are drawn as means over the cases of a size.
 const MOST_ROWS: usize = 60;
 
 /// A value of a party in a case: who, case, value, ends of its error.
@@ -54,7 +54,7 @@ pub fn charts(group: &Group, records: &[Record]) -> Vec<Chart> {
     charts
 }
 
-/// A chart with a line for each case, or for each size where there are too many.
+/// A chart with a line for each case, or for each size if there are too many.
 fn rows(name: String, caption: String, (title, log): (String, bool), values: Vec<Value>) -> Chart {
     let mut cases: Vec<&str> = values.iter().map(|(_, case, ..)| case.as_str()).collect();
     cases.sort_unstable();
@@ -74,7 +74,7 @@ fn rows(name: String, caption: String, (title, log): (String, bool), values: Vec
     Chart { name, caption, body: Body::Rows { series, axis: Axis { title, log, show: plain } } }
 }
 
-/// Adds a point to the series of `who`, which begins with it where there is none.
+/// Adds a point to the series of `who`, which is made if there is none.
 fn add<Place>(all: &mut Vec<Series<Place>>, who: &str, point: Point<Place>) {
     match all.iter_mut().find(|series| series.name == who) {
         Some(series) => series.points.push(point),
@@ -100,7 +100,7 @@ fn means_by_size(values: Vec<Value>) -> Vec<Value> {
     groups.into_iter().map(value).collect()
 }
 
-/// Qualities, or where there are none times, against what `axis` varies.
+/// Qualities or, if there are none, times, against the number that `axis` varies.
 fn against(group: &Group, records: &[&Record], threads: usize, axis: &str, title: &str) -> Chart {
     let across = Axis { title: title.to_owned(), log: true, show: plain };
     let name = format!("{}-{}-{threads}", group.name, axis.trim_end_matches(':'));
@@ -122,12 +122,12 @@ fn against(group: &Group, records: &[&Record], threads: usize, axis: &str, title
     }
 }
 
-/// Whether the case stands for itself, and is no point on a curve.
+/// Whether the case stands alone, and is not a point on a curve.
 fn is_single(record: &Record) -> bool {
     !record.case.contains(':')
 }
 
-/// What everybody but CladTorch has in its cases, by way of CladTorch's record of the same case.
+/// The records of all parties except CladTorch in its cases, with CladTorch's record of the same case.
 fn beside_ours(records: &[&Record], value: impl Fn(&Record, &Record) -> Option<(f64, [f64; 2])>) -> Vec<Value> {
     let others = records.iter().filter(|record| record.who != OURS && is_single(record));
     let value = |record: &&Record| {
@@ -146,7 +146,7 @@ fn ratios(records: &[&Record]) -> Vec<Value> {
     })
 }
 
-/// What the models lack over what CladTorch's lack.
+/// The shortfall of the models over that of CladTorch's.
 fn shortfalls(records: &[&Record]) -> Vec<Value> {
     let shortfall = |record: &Record| Some((qualities::shortfall(record.quality?), record.quality_error?));
     beside_ours(records, |record, ours| {
@@ -168,12 +168,12 @@ fn speed_ups(records: &[Record], least: usize) -> Vec<Value> {
     own().filter(|record| record.threads > least).filter_map(value).collect()
 }
 
-/// The number behind `axis` in the case's name.
+/// The number after `axis` in the case's name.
 fn number(record: &Record, axis: &str) -> Option<f64> {
     record.case.strip_prefix(axis)?.parse().ok()
 }
 
-/// Qualities against what `axis` varies.
+/// Qualities against the number that `axis` varies.
 fn qualities_against(records: &[&Record], axis: &str) -> Vec<Series<f64>> {
     let mut series = Vec::new();
     for record in records {
@@ -185,7 +185,7 @@ fn qualities_against(records: &[&Record], axis: &str) -> Vec<Series<f64>> {
     series
 }
 
-/// Times and the floor against what `axis` varies.
+/// Times and the floor against the number that `axis` varies.
 fn times_against(records: &[&Record], axis: &str) -> Vec<Series<f64>> {
     let (mut series, mut floor) = (Vec::new(), Vec::new());
     for record in records {

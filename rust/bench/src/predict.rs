@@ -1,4 +1,4 @@
-//! `predict`: outputs of a network that is there, for many rows at once and for one row a call.
+//! `predict`: outputs of an existing network, for many rows at once and for one row per call.
 
 use std::process::Command;
 

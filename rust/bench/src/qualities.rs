@@ -1,10 +1,10 @@
-//! How well the parties' models do, beside the times.
+//! The quality of the parties' models, beside the times.
 
 use super::party::OURS;
 use super::record::Record;
 use super::table::{Table, digits, seconds};
 
-/// What the columns of [`table`] are.
+/// The meaning of the columns of [`table`].
 pub const LEGEND: &str = "`quality`: area under the ROC curve, share of right classes, or minus the (weighted) root mean squared error, \
 with the standard error of its mean over the rounds; higher is better. `against cladtorch`: the difference over \
 its standard error, the two errors added in quadrature. `time`: median of the whole time; where a training ends \
@@ -14,7 +14,7 @@ at a `target`, `epochs` is the median of what it took, `start` the time before t
 /// A line for each record that has a quality; `None` where none has.
 pub fn table(records: &[Record]) -> Option<Table> {
     let graded: Vec<_> = records.iter().filter(|record| record.quality.is_some()).collect();
-    // Only some trainings have an end to reach.
+    // Only some trainings have a target.
     let aimed = graded.iter().any(|record| record.target.is_some());
     let mut heading = vec!["case", "thr", "who", "quality", "error", "against cladtorch", "time"];
     heading.extend(aimed.then_some(["target", "epochs", "start", "loaded", "cpu"]).into_iter().flatten());
@@ -47,13 +47,13 @@ fn line(record: &Record, all: &[&Record]) -> Vec<String> {
     ]
 }
 
-/// How many standard errors `one` is better than `other`; `None` without two qualities or any spread.
+/// By how many standard errors `one` is better than `other`; `None` without two qualities or any spread.
 pub fn significance(one: &Record, other: &Record) -> Option<f64> {
     let error = one.quality_error?.hypot(other.quality_error?);
     (error > 0.0).then_some((one.quality? - other.quality?) / error)
 }
 
-/// What is missing to the best possible model: 1 less an area or a share, or the root mean squared error.
+/// The shortfall from the best possible model: 1 minus an area or a share, or the root mean squared error.
 pub fn shortfall(quality: f64) -> f64 {
     if quality < 0.0 { -quality } else { 1.0 - quality }
 }

@@ -64,7 +64,7 @@ const SETS: [(&str, &str, &str, u32); 4] = [
     (HIGGS, "binary", "28,64,64,1", 10),
 ];
 
-/// Hidden layers, rows a batch and activations of the study, beside those of the set itself.
+/// Hidden layers, rows per batch and activations of the study, beside those of the set itself.
 const DEPTHS: [usize; 4] = [3, 4, 6, 8];
 const BATCHES: [usize; 4] = [32, 64, 1024, 4096];
 const ACTIVATIONS: [&str; 3] = ["tanh", "silu", "gelu"];
@@ -106,7 +106,7 @@ fn case(name: &str, write: impl Fn(&Path) -> Result<()> + 'static, how: String) 
     Case { name: name.to_owned(), prepare: Box::new(prepare), steps: 1, warm_up: 0, lead: 0, flops: None, volume: None }
 }
 
-/// Writes a set that lies in the folder `source`.
+/// Writes a set from the folder `source`.
 fn raw(context: &Context, set: &'static str, source: &Path) -> impl Fn(&Path) -> Result<()> + use<> {
     let (peers, source): (_, PathBuf) = (context.peers.clone(), source.to_owned());
     move |folder| {

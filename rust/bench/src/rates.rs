@@ -1,15 +1,15 @@
-//! What readers manage: raw data a CPU-second, and what it costs in memory.
+//! The speed of readers in raw data per CPU-second, and its cost in memory.
 
 use super::party::OURS;
 use super::record::Record;
 use super::table::{Table, digits, seconds};
 
-/// What the columns of [`table`] are.
+/// The meaning of the columns of [`table`].
 pub const LEGEND: &str = "`MB/CPU-s`: raw (uncompressed) megabytes of the columns over the CPU time of all threads; \
 `cladtorch x`: how many times that rate is CladTorch's on one thread. `MB/s`: the same over the wall clock. `extra MB`: \
 peak memory beyond the tensor. `first batch`: from the start of the reading to the first batch.";
 
-/// A line for each record of a reader; `None` where nobody reads.
+/// A line for each record of a reader; `None` if there is none.
 pub fn table(records: &[Record]) -> Option<Table> {
     let heading = ["case", "thr", "who", "MB/CPU-s", "cladtorch x", "MB/s", "extra MB", "first batch"];
     let mut table = Table::new(&heading, 3);

@@ -97,12 +97,12 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// How the name of a case begins that makes batches rather than a tensor, and rows a batch.
+/// How the name of a case begins that makes batches rather than a tensor, and rows per batch.
 const BATCHES: &str = "batches/";
 const BATCH: u32 = 1024;
 
-/// Its file's codec, and what stands behind the name of the file's kind: where the codec takes most of the time, and
-/// where there is none.
+/// The codec of its file, and the suffix of the file's kind: for the codec that takes most of the time, and for no
+/// codec.
 const BATCHES_OF: [((&str, u32), &str); 2] = [(CODECS[3], ""), (CODECS[0], UNPACKED)];
 const UNPACKED: &str = "-none";
 
@@ -139,7 +139,7 @@ fn case(context: &Context, kind: &'static Kind, (codec, number): (&str, u32)) ->
     })
 }
 
-/// The file, unless an earlier run wrote it.
+/// The file, unless an earlier run has written it.
 fn write_once(writer: &Command, kind: &str, compression: u32, file: &Path) -> Result<()> {
     if file.exists() {
         return Ok(());

@@ -1,16 +1,16 @@
-//! What was measured.
+//! The measured values.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::party::is_peer;
 
-/// One party on one case.
+/// One party in one case.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Record {
     pub case: String,
     pub who: String,
     pub threads: usize,
-    /// Of one repetition; median, least and most of the rounds.
+    /// Times of one repetition: median, least and largest over the rounds.
     #[serde(deserialize_with = "number")]
     pub median_s: f64,
     #[serde(deserialize_with = "number")]
@@ -27,7 +27,7 @@ pub struct Record {
     /// The part of a repetition before the libraries were loaded, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_s: Option<f64>,
-    /// Of a repetition without that part, median of the rounds.
+    /// Time of a repetition without that part, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loaded_s: Option<f64>,
     /// Bytes that one repetition reads, uncompressed.
@@ -39,7 +39,7 @@ pub struct Record {
     /// From the start of a repetition to the first batch, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_batch_s: Option<f64>,
-    /// Peak memory beyond the tensor that is made, most of the rounds.
+    /// Peak memory beyond the resulting tensor, largest over the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_bytes: Option<f64>,
     /// Mean over the rounds, each from another seed: area under the ROC curve, share of right classes or minus the root
@@ -49,13 +49,13 @@ pub struct Record {
     /// Its standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quality_error: Option<f64>,
-    /// The quality at which a training ends.
+    /// The quality at which a training stops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
     /// Epochs that a training took, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epochs: Option<f64>,
-    /// Time of a repetition spent with messages between processes, median of the rounds.
+    /// Time that a repetition spends on messages between processes, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_s: Option<f64>,
     /// Shows equal work: loss after all rounds, or mean score.
@@ -72,13 +72,13 @@ pub struct Record {
     pub flag: Option<String>,
 }
 
-/// JSON has `null` for what is no number.
+/// JSON has `null` for NaN and infinity.
 fn number<'json, D: Deserializer<'json>>(json: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
 impl Record {
-    /// Raw bytes a CPU-second.
+    /// Raw bytes per CPU-second.
     pub fn cpu_rate(&self) -> Option<f64> {
         Some(self.bytes? as f64 / self.cpu_s?)
     }
@@ -94,12 +94,12 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// Everything a run found out.
+/// All results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub records: Vec<Record>,
     pub skipped: Vec<Skipped>,
-    /// Best matrix-product rate seen, floating-point operations a second, by threads.
+    /// Best matrix-product rate seen, floating-point operations per second, by threads.
     pub rates: Vec<(usize, f64)>,
 }
 
@@ -118,7 +118,7 @@ pub fn fastest_peer<'a>(records: &'a [Record], ours: &Record) -> Option<&'a Reco
     peers.min_by(|a, b| a.median_s.total_cmp(&b.median_s))
 }
 
-/// The middle of `values`; the mean of the two middle ones where their number is even.
+/// The middle of `values`; the mean of the two middle ones if their number is even.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! What runs left in a folder of groups: `FOLDER/GROUP/GROUP.json` and `meta.json`, or `error.txt` with the reason why not.
+//! The results of runs in a folder of groups: `FOLDER/GROUP/GROUP.json` and `meta.json`, or `error.txt` with the reason
+//! for a failure.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,26 +16,26 @@ use super::record::Outcome;
 pub struct Recorded {
     pub group: &'static Group,
     pub run: Option<(Meta, Outcome)>,
-    /// Why it did not come to an end.
+    /// Why it did not finish.
     pub error: Option<String>,
 }
 
 const META: &str = "meta.json";
 const ERROR: &str = "error.txt";
 
-/// Writes what a run found out into the group's `folder`.
+/// Writes the results of a run into the group's `folder`.
 pub fn write(folder: &Path, group: &Group, meta: &Meta, outcome: &Outcome) -> Result<()> {
     write_json(&folder.join(records(group)), &outcome.records)?;
     write_json(&folder.join(META), meta)
 }
 
-/// Writes why a run did not come to its end.
+/// Writes why a run did not finish.
 pub fn write_error(folder: &Path, reason: &str) -> Result<()> {
     let path = folder.join(ERROR);
     fs::write(&path, format!("{reason}\n")).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Removes what an earlier run left.
+/// Removes the files of an earlier run.
 pub fn clear(folder: &Path, group: &Group) -> Result<()> {
     for name in [&records(group), META, ERROR] {
         match fs::remove_file(folder.join(name)) {
@@ -63,7 +64,7 @@ fn records(group: &Group) -> String {
     format!("{}.json", group.name)
 }
 
-/// The file's text; `None` where there is no file.
+/// The file's text; `None` if there is no file.
 fn text(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

@@ -1,4 +1,4 @@
-//! One run for people: on the screen, and as the sections of a file.
+//! One run for readers: on the screen, and as the sections of a file.
 
 use super::aims;
 use super::case::Group;
@@ -52,7 +52,7 @@ impl Document<'_> {
         sections.filter(|section| !section.blocks.is_empty()).collect()
     }
 
-    /// What this group's records allow beside the summary, each with the meaning of its columns.
+    /// The tables that this group's records allow beside the summary, each with the meaning of its columns.
     fn tables(&self) -> Vec<(&'static str, Table)> {
         let records = &self.outcome.records;
         let tables = [
@@ -101,7 +101,7 @@ impl Document<'_> {
         table
     }
 
-    /// A line for each case: CladTorch beside the fastest of the others.
+    /// A line for each case: CladTorch beside the fastest other party.
     fn summary(&self) -> Table {
         let mut table = Table::new(&["case", "thr", "cladtorch", "floor", "fastest peer", "its median", "ratio"], 2);
         for ours in self.outcome.records.iter().filter(|record| record.who == OURS) {

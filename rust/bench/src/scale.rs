@@ -41,10 +41,11 @@ const RANKS: [usize; 3] = [1, 2, 4];
 const NETWORKS: [&[usize]; 3] = [&[28, 64, 64, 1], &[28, 128, 128, 128, 1], &[784, 512, 512, 10]];
 /// Rows of each process.
 const BATCHES: [usize; 3] = [256, 1024, 4096];
-/// Numbers that are summed.
+/// Length of the summed vector.
 const SUMS: [usize; 6] = [1, 1 << 10, 1 << 13, 1 << 14, 1 << 17, 1 << 20];
 
-/// Steps a round are chosen for about so many floating-point operations, or bytes, of a process, within these limits.
+/// Steps per round are chosen for about this many floating-point operations, or bytes, of a process, within these
+/// limits.
 const ROUND_FLOPS: f64 = 2e10;
 const ROUND_BYTES: f64 = 4e8;
 const STEPS: (f64, f64) = (6.0, 2000.0);

@@ -1,4 +1,4 @@
-//! What a report consists of, and how Markdown writes it; `page` writes it as HTML.
+//! The parts of a report, and how Markdown writes them; `page` writes them as HTML.
 
 use super::chart::Chart;
 use super::table::Table;

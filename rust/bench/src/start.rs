@@ -54,7 +54,7 @@ fn cases(context: &Context) -> Result<Vec<Case>> {
     Ok(vec![case("step", 256, 256), case("memory", 1_000_000, 4096)])
 }
 
-/// `launch.py` starts the command that follows it for each repetition, with rows, batch and threads after it.
+/// `launch.py` starts the command that follows it for each repetition, followed by rows, batch and threads.
 fn parties(context: &Context, threads: usize) -> Vec<Party> {
     let peers = || context.peers.as_ref().map_err(|reason| anyhow!("{reason}"));
     let cladtorch = || -> Result<Command> {

@@ -1,4 +1,4 @@
-//! `step`: one training step, on data that is already in memory.
+//! `step`: one training step, on data in memory.
 
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,8 @@ const CASES: [(&[usize], usize); 8] = [
     (&[784, 512, 512, 10], 1024),
 ];
 
-/// Against the fastest peer and the floor, by the order of CASES; float64 and bfloat16 against float32; two threads against one.
+/// Bounds against the fastest peer and the floor, in the order of CASES; float64 and bfloat16 against float32; two
+/// threads against one.
 const AIMS: [Aim; 20] = [
     Aim { cases: |case| case == "28-64-64-1/32", wanted: Wanted::Peers(20.0) },
     Aim { cases: |case| case == "28-64-64-1/32", wanted: Wanted::Floor(2.0) },
@@ -83,9 +84,9 @@ fn is_scaling(case: &str) -> bool {
     case.contains(':')
 }
 
-/// Rows that are walked over, at least; never fewer than two batches.
+/// The least number of rows to cycle through; never fewer than two batches.
 const ROWS: usize = 8192;
-/// Steps a round are chosen for about so many floating-point operations, within these limits.
+/// Steps per round are chosen for about this many floating-point operations, within these limits.
 const ROUND_FLOPS: f64 = 2e9;
 const STEPS: (f64, f64) = (6.0, 200.0);
 
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn floating_point_operations_of_a_step() {
-        // Forward 5952 products a row, as many for the weight gradients, 4160 for the input gradients.
+        // Forward 5952 products per row, as many for the weight gradients, 4160 for the input gradients.
         assert_eq!(step_flops(&[28, 64, 64, 1], 32), 2.0 * 32.0 * (5952.0 + 5952.0 + 4160.0));
     }
 

@@ -5,7 +5,7 @@ use super::chart::escape;
 /// Rows of cells under a heading.
 pub struct Table {
     rows: Vec<Vec<String>>,
-    /// Columns from here on are numbers, set to the right.
+    /// Columns from here on are numbers, right-aligned.
     numbers_from: usize,
 }
 
@@ -50,7 +50,7 @@ impl Table {
         text
     }
 
-    /// Marks of what is wrong are of the class `bad`.
+    /// Marks of problems have the class `bad`.
     pub fn html(&self) -> String {
         let mut text = "<div class=\"wide\"><table>\n".to_owned();
         for (index, row) in self.rows.iter().enumerate() {
@@ -95,7 +95,7 @@ pub fn seconds(value: f64) -> String {
     format!("{} {unit}", digits(scaled))
 }
 
-/// The same of a round number: `20 us`.
+/// The same for a round number: `20 us`.
 pub fn round_seconds(value: f64) -> String {
     seconds(value).replace(".00 ", " ").replace(".0 ", " ")
 }

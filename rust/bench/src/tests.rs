@@ -8,7 +8,7 @@ use super::party::Party;
 use super::record::{Outcome, Record, Skipped};
 use super::{Options, Settled, coordinator, qualities, quality, rates};
 
-/// A record of nothing but its names, on one thread.
+/// A record with only its names, on one thread.
 pub fn record(case: &str, who: &str) -> Record {
     Record {
         case: case.to_owned(),
@@ -175,7 +175,8 @@ fn scores_are_compared_within_their_errors() {
     }
 }
 
-/// Its first repetition takes no time, the others 1, 2, … s: patience is not tried. With 3 s for each it takes three turns.
+/// Its first repetition takes no time, the others 1, 2, … s: patience is not exhausted. With 3 s for each it takes
+/// three turns.
 #[test]
 fn a_slow_party_takes_fewer_turns() {
     let slow = WORKER.replace("bench time ${rest##*seed=}", "bench time 3");
@@ -290,7 +291,7 @@ fn qualities_are_means_over_the_rounds_with_their_error() {
     assert!(text.contains("0.2000  0.0577"), "{text}");
 }
 
-/// Each of its processes takes a while to load, and does one round only: it answers a second one with an error.
+/// Each of its processes takes a while to load, and does only one round: it answers a second one with an error.
 const FRESH: &str = r#"
 sleep 0.2
 while read -r verb rest; do

@@ -39,10 +39,10 @@ const NETWORKS: [&str; 6] = ["residual-mlp", "deep-sets", "strain-cnn", "map-cnn
 /// Rows of a batch, all rows, and steps of a round: whole epochs.
 const BATCHES: [(u64, u64, u64); 3] = [(32, 8192, 256), (256, 8192, 32), (4096, 8192, 2)];
 
-/// What the search for gravitational waves trains, at the batches that are usual there.
+/// The networks that the search for gravitational waves trains, with the batches that are usual there.
 const SEARCH: [(&str, (u64, u64, u64)); 2] = [("gw-search", (32, 2048, 64)), ("strain-cnn", (128, 8192, 64))];
 
-/// Networks whose time does not go to products of matrices.
+/// Networks that do not spend most of their time on products of matrices.
 fn is_light(case: &str) -> bool {
     case.starts_with("residual-mlp") || case.starts_with("deep-sets")
 }

@@ -1,7 +1,7 @@
-//! A party's process and the lines it is talked to with.
+//! A party's process and the lines of the dialogue with it.
 //!
-//! Requests are `verb key=value …`. The answers that count begin with `bench`; what else the process prints is noise
-//! of its libraries. Its standard error goes to a file, whose last line explains a process that ended.
+//! Requests are `verb key=value …`. The answers that count begin with `bench`; the rest of the process's output is
+//! noise of its libraries. Its standard error goes to a file, whose last line explains why a process ended.
 //!
 //! | request | answer |
 //! |---|---|
@@ -20,15 +20,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// A worker that is silent for so long is given up: far longer than torch.compile needs for the largest case.
+/// A worker that is silent for this long is given up: far longer than torch.compile needs for the largest case.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What is known about one round.
+/// The results of one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Turn {
     /// Wall-clock time of one repetition, s.
     pub seconds: f64,
-    /// The part of it before the libraries were loaded, where that counts, s.
+    /// The part of it before the libraries were loaded, if that counts, s.
     pub start: Option<f64>,
     /// `cpu=`: time of all its threads, user and system, s.
     pub cpu: Option<f64>,
@@ -36,9 +36,9 @@ pub struct Turn {
     pub first: Option<f64>,
     /// `quality=`: area under the ROC curve, share of right classes or minus the root mean squared error.
     pub quality: Option<f64>,
-    /// `epochs=`: how many the training took.
+    /// `epochs=`: number of epochs of the training.
     pub epochs: Option<f64>,
-    /// `exchange=`: time spent with messages between processes, s.
+    /// `exchange=`: time spent on messages between processes, s.
     pub exchange: Option<f64>,
     /// `memory=`: peak of its resident memory above what it held before the case, bytes.
     pub memory: Option<f64>,
@@ -76,7 +76,7 @@ pub struct Worker {
     log: PathBuf,
 }
 
-/// What runs, and the ends of its pipes that are ours.
+/// The running process, and our ends of its pipes.
 struct Process {
     child: Child,
     requests: ChildStdin,
@@ -152,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// The same where a finite number follows.
+    /// The same if a finite number follows.
     pub fn ask_number(&mut self, request: &str, word: &str) -> Result<f64> {
         let text = self.ask(request, word)?;
         number(&text).with_context(|| format!("answered '{word} {text}' to '{request}'"))

@@ -1,4 +1,4 @@
-//! `bench`: starts the benchmark, a crate of its own that is built when it is asked for.
+//! `bench`: starts the benchmark, a crate of its own that is built on request.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use xtask::{Given, project};
 
 use crate::session::{Arguments, become_program};
 
-/// Becomes the benchmark, built by cargo where need be.
+/// Becomes the benchmark, which cargo builds if necessary.
 pub fn run(given: &Given, arguments: &Arguments) -> Result<()> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--quiet", "--package", "cladtorch-bench", "--manifest-path"]);

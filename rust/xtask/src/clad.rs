@@ -5,13 +5,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
 
-/// The core's own, which knows nothing else of it.
+/// The core's own finder, which depends on nothing else in it.
 #[path = "../../src/gradient/jit/clad.rs"]
 pub mod finder;
 
 /// A clang with a Clad plugin.
 pub struct Clad {
-    /// Where both are.
+    /// Paths of both.
     pub found: finder::Clad,
     /// Version and git revision.
     pub name: String,
@@ -28,7 +28,7 @@ impl Clad {
         Ok(clad)
     }
 
-    /// The compiler with the plugin loaded and its headers within reach.
+    /// The compiler with the plugin loaded and its headers on the search path.
     pub fn command(&self) -> Command {
         let mut plugin = OsString::from("-fplugin=");
         plugin.push(&self.found.plugin);
@@ -38,7 +38,7 @@ impl Clad {
     }
 }
 
-/// "2.5 (git 0123...)" of what a plugin says of itself: "clad version 2.5 (place 0123...) [for clang ...]".
+/// "2.5 (git 0123...)" of a plugin's version text: "clad version 2.5 (place 0123...) [for clang ...]".
 fn name(said: &str) -> Result<String> {
     let rest = said.split_once("clad version ").with_context(|| format!("Clad states no version: {said}"))?.1;
     let mut words = rest.split(|c: char| c.is_whitespace() || "()[]".contains(c));

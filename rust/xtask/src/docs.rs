@@ -31,7 +31,7 @@ mod tests {
 
     use super::*;
 
-    /// What the pages of `folder` refer to there and is missing, with one of the pages.
+    /// Missing targets of references in the pages of `folder`, each with one of the pages.
     fn missing(folder: &Path) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -53,7 +53,7 @@ mod tests {
     fn the_site_is_whole() {
         if output(Command::new("doxygen").arg("--version")).is_err() {
             assert!(std::env::var_os("CLADTORCH_COMPLETE").is_none(), "there is no Doxygen");
-            // Past the test runner, which keeps what a good test prints.
+            // Past the test runner, which withholds the output of passing tests.
             let _ = std::io::stderr().write_all(b"NOT TESTED: the site of the documentation, for want of Doxygen\n");
             return;
         }

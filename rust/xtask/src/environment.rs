@@ -1,4 +1,4 @@
-//! What the set-up found or fetched, and how child processes learn of it.
+//! The results of the set-up, found or fetched, and how child processes learn of them.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use crate::project;
 use crate::python::Python;
 use crate::root::Root;
 
-/// Paths of everything a build or a test run uses.
+/// Paths of everything that a build or a test run uses.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The program.
@@ -35,14 +35,14 @@ impl Environment {
         }
     }
 
-    /// The CMake of the set-up, with Ninja for whatever CMake is started further down.
+    /// The CMake of the set-up, with Ninja for any CMake that is started by it.
     pub fn cmake(&self) -> Command {
         let mut command = Command::new(&self.cmake);
         self.describe_tools(&mut command);
         command
     }
 
-    /// `cargo` with the settings that CMake gives it too, so that nothing is built twice.
+    /// `cargo` with the settings that CMake also passes, so that nothing is built twice.
     pub fn cargo(&self) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(project::root()).env("LIBTORCH", &self.libtorch);
@@ -68,12 +68,12 @@ impl Environment {
             .env("ROOTSYS", &self.root.dir)
             .env("PYTHONPATH", prepend("PYTHONPATH", &modules))
             .env("LD_LIBRARY_PATH", prepend("LD_LIBRARY_PATH", &libraries))
-            // The plugin names its headers itself; this is for who includes them before it is loaded.
+            // The plugin adds its headers itself; this is for users who include them before it is loaded.
             .env("ROOT_INCLUDE_PATH", prepend("ROOT_INCLUDE_PATH", &[project::build().join("include")]));
         command
     }
 
-    /// Tells the tests where everything is.
+    /// Tells the tests the paths.
     pub fn describe(&self, command: &mut Command) {
         command
             .env("CLADTORCH_SOURCE_DIR", project::root())
@@ -92,7 +92,7 @@ impl Environment {
     }
 }
 
-/// The search path `variable` with `first` before what it holds.
+/// The search path `variable` with `first` before its contents.
 fn prepend(variable: &str, first: &[PathBuf]) -> OsString {
     let old = env::var_os(variable).unwrap_or_default();
     let rest = env::split_paths(&old).filter(|path| !path.as_os_str().is_empty());

@@ -13,7 +13,7 @@ use crate::python::Python;
 use crate::requirements::{Group, Requirement, lock_hash, select};
 use crate::stamp::Stamp;
 
-/// Makes `deps/site-packages` hold `groups`. Wheels that an interrupted run completed are not fetched again.
+/// Makes `deps/site-packages` contain `groups`. Wheels that an interrupted run completed are not fetched again.
 pub fn fetch(deps: &Path, groups: &[Group], python: &Python) -> Result<()> {
     let (work, wheels_dir) = (deps.join("work"), deps.join("wheels"));
     let wheels = gather(&select(groups, python.minor)?, &wheels_dir, &work, python)?;
@@ -34,7 +34,7 @@ fn gather(requirements: &[Requirement], wheels: &Path, work: &Path, python: &Pyt
     requirements.iter().map(|requirement| wheel(requirement, wheels, work, python)).collect()
 }
 
-/// The path of the wheel of `requirement`, fetched if it is not whole in `wheels` already.
+/// The path of the wheel of `requirement`, fetched unless it is whole in `wheels` already.
 fn wheel(requirement: &Requirement, wheels: &Path, work: &Path, python: &Python) -> Result<PathBuf> {
     if let Some(path) = requirement.wheel_in(wheels)? {
         println!("{} {} is already here", requirement.name, requirement.version);
@@ -49,7 +49,7 @@ fn wheel(requirement: &Requirement, wheels: &Path, work: &Path, python: &Python)
     requirement.wheel_in(wheels)?.with_context(|| format!("pip left no wheel of {}", requirement.name))
 }
 
-/// Unpacks all wheels in one go: some share a namespace folder, which pip would replace.
+/// Unpacks all wheels at once: some share a namespace folder, which pip would replace.
 fn unpack(wheels: &[PathBuf], target: &Path, work: &Path, python: &Python) -> Result<()> {
     let mut command = pip(python, work);
     command.args(["install", "--no-index", "--no-deps", "--no-compile", "--target"]).arg(target).args(wheels);
@@ -77,7 +77,7 @@ fn exchange(unpacked: &Path, deps: &Path, work: &Path) -> Result<()> {
     }
 }
 
-/// pip with its temporary files beside the result, because /tmp is often too small, and deaf to settings that would
+/// pip with its temporary files beside the result, because /tmp is often too small, and without settings that would
 /// send the result elsewhere.
 fn pip(python: &Python, work: &Path) -> Command {
     let mut command = Command::new(&python.path);
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// A Python whose pip writes the wheel that it is asked for and notes its name, but dies the second time.
+    /// A Python whose pip writes the requested wheel and records its name, but dies the second time.
     const FAKE: &str = r#"#!/bin/sh
 cd "$(dirname "$0")"
 name=$(cut -d= -f1 work/requirement.txt)

@@ -1,5 +1,6 @@
-//! `fuzz`: libFuzzer and AddressSanitizer on what reads hostile bytes. It needs neither a nightly compiler nor cargo-fuzz:
-//! the flags are those that cargo-fuzz passes, and RUSTC_BOOTSTRAP lets a stable compiler take the unstable one.
+//! `fuzz`: libFuzzer and AddressSanitizer on the readers of hostile bytes. It needs neither a nightly compiler nor
+//! cargo-fuzz: the flags are those that cargo-fuzz passes, and RUSTC_BOOTSTRAP lets a stable compiler accept the
+//! unstable one.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -43,14 +44,14 @@ enum Target {
     Model,
 }
 
-/// Inputs are no longer than this, in bytes: the longest seed has 36 kB.
+/// Largest length of an input, in bytes: the longest seed has 36 kB.
 const LONGEST: usize = 48 << 10;
 
-/// ROOT's compression numbers of the files that the corpus begins with.
+/// ROOT's compression numbers of the files from which the corpus starts.
 const COMPRESSIONS: [u32; 6] = [0, 101, 207, 301, 404, 505];
 
-/// Coverage as libFuzzer wants it, and the sanitizer: it watches the Rust code, by `rust/build.rs` the kernels, and by
-/// [`COMPILER`] the codecs.
+/// Coverage as libFuzzer needs it, and the sanitizer: it instruments the Rust code, by `rust/build.rs` the kernels, and
+/// by [`COMPILER`] the codecs.
 const FLAGS: [&str; 9] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -63,9 +64,9 @@ const FLAGS: [&str; 9] = [
     "--cfg=fuzzing",
 ];
 
-/// A C compiler for the codecs: under the sanitizer too, without the assembly of zstd and xz, which it would not see.
-/// Programs of the build itself, which are for the same machine but not linked with the sanitizer, are told by their
-/// folder.
+/// A C compiler for the codecs: with the sanitizer too, and without the assembly of zstd and xz, which it would not
+/// see. Programs of the build itself, which are for the same machine but not linked with the sanitizer, are recognised
+/// by their folder.
 const COMPILER: &str = r#"#!/bin/sh
 case $OUT_DIR in
     */HOST/release/build/*) exec cc -fsanitize=address -DZSTD_DISABLE_ASM -DLZMA_RANGE_DECODER_CONFIG=0 "$@" ;;
@@ -73,7 +74,7 @@ case $OUT_DIR in
 esac
 "#;
 
-/// LibTorch's own start leaves memory behind; C libraries define a constant in two places.
+/// LibTorch's own start leaks memory; C libraries define a constant in two places.
 const ASAN: &str = "detect_leaks=0:detect_odr_violation=0";
 
 pub fn run(given: &Given, options: &Options) -> Result<()> {
@@ -104,7 +105,7 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     step(&format!("fuzzing {name} for {} s; findings go to {}", options.seconds, findings.display()), &mut fuzzer)
 }
 
-/// The fuzz targets and what makes their corpus; returns their folder.
+/// Builds the fuzz targets and the program that makes their corpus; returns their folder.
 fn build(environment: &Environment) -> Result<PathBuf> {
     let host = output(Command::new("rustc").args(["--print", "host-tuple"]))?;
     let mut cargo = environment.cargo();
@@ -114,7 +115,7 @@ fn build(environment: &Environment) -> Result<PathBuf> {
     Ok(project::root().join("target").join(host).join("release"))
 }
 
-/// What cargo builds and runs is under the sanitizers of rustc's `flags`, and the codecs are, too.
+/// Code that cargo builds and runs has the sanitizers of rustc's `flags`, and so have the codecs.
 pub fn watch(cargo: &mut Command, host: &str, flags: &str) -> Result<()> {
     cargo
         .env("RUSTC_BOOTSTRAP", "1")

@@ -1,7 +1,7 @@
 //! `cargo xtask gradients`: Clad's derivatives of `cpp/kernels`, kept in `cpp/kernels/generated`.
 //!
-//! Only who changes an activation or a loss needs Clad. The file records which Clad made it, from which inputs, and a
-//! hash of its own text, so that `--check` finds changed inputs and edits by hand without Clad, and with the same Clad
+//! Only changes of an activation or a loss need Clad. The file records which Clad made it, from which inputs, and a
+//! hash of its own text, so that `--check` finds changed inputs and manual edits without Clad, and with the same Clad
 //! compares byte for byte.
 
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use xtask::clad::Clad;
 
 const KERNELS: &str = "cpp/kernels";
 const GENERATED: &str = "cpp/kernels/generated/derivatives.hpp";
-/// What the derivatives depend on, the rules that they call included; the last one is given to Clad.
+/// The files on which the derivatives depend, including the rules that they call; the last one is Clad's input.
 const INPUTS: [&str; 6] =
     ["activations.hpp", "losses.hpp", "operators.hpp", "exponential.hpp", "pushforwards.hpp", "derive.cpp"];
 
@@ -24,7 +24,7 @@ const MADE_BY: &str = "// Made by Clad ";
 const INPUTS_HASH: &str = "// sha256 of the inputs: ";
 const TEXT_HASH: &str = "// sha256 of the text below: ";
 
-/// Regenerates the derivatives under `root`, or with `check_only` fails where they are not what they should be.
+/// Regenerates the derivatives under `root`, or with `check_only` fails if they are not up to date.
 pub fn run(root: &Path, check_only: bool) -> Result<()> {
     if check_only { check(root) } else { write(root) }
 }
@@ -63,7 +63,7 @@ fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails where `present` was made from other inputs than those hashed to `inputs`, or edited afterwards.
+/// Fails if `present` was made from other inputs than those hashed to `inputs`, or edited afterwards.
 fn check_hashes(present: &str, inputs: &str) -> Result<()> {
     let from = recorded(present, INPUTS_HASH)?;
     ensure!(
@@ -90,7 +90,7 @@ fn hash_inputs(root: &Path) -> Result<String> {
     for name in INPUTS {
         let path = root.join(KERNELS).join(name);
         let bytes = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
-        // Name and length keep one file's end apart from the next one's start.
+        // Name and length separate one file's end from the next one's start.
         all.extend_from_slice(format!("{name} {}\n", bytes.len()).as_bytes());
         all.extend_from_slice(&bytes);
     }
@@ -118,7 +118,7 @@ fn generate(clad: &Clad, root: &Path) -> Result<String> {
     ))
 }
 
-/// What Clad writes for the requests in `derive.cpp`.
+/// Clad's output for the requests in `derive.cpp`.
 fn derive(clad: &Clad, root: &Path) -> Result<String> {
     let source = root.join(KERNELS).join(INPUTS[INPUTS.len() - 1]).canonicalize()?;
     let folder = Scratch::new(root)?; // Clad writes Derivatives.cpp into the working directory.
@@ -141,7 +141,8 @@ fn derive(clad: &Clad, root: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Adds what Clad leaves out: the namespace, and peace about arguments and values that a derivative does not need.
+/// Adds what Clad leaves out: the namespace, and the suppression of warnings about arguments and values that a
+/// derivative does not need.
 fn wrap(text: &str) -> String {
     let text = text.trim_end();
     format!(
@@ -171,7 +172,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Old or new, never half: a reader or a crash in between sees a whole file.
+/// Writes the file whole: even during a crash a reader sees the old or the new one.
 fn replace_file(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().context("a file has a folder")?;
     let temporary = path.with_extension(format!("{}.tmp", process::id()));

@@ -1,4 +1,4 @@
-//! What xtask's commands and the benchmark share: the checkout, what the set-up found or fetched, and the build.
+//! What xtask's commands and the benchmark share: the checkout, the results of the set-up, and the build.
 
 pub mod clad;
 pub mod environment;
@@ -30,7 +30,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// The options that say the same to another program.
+    /// The options that have the same meaning for another program.
     pub fn arguments(&self) -> Vec<OsString> {
         let options = [("--root", &self.root), ("--libtorch", &self.libtorch)];
         let given = options.into_iter().filter_map(|(name, dir)| Some([name.into(), dir.as_ref()?.into()]));
@@ -46,7 +46,7 @@ impl Given {
     }
 }
 
-/// The folder that the environment names; an empty variable names none.
+/// The folder that the environment variable names; an empty variable names none.
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

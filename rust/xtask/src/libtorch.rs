@@ -1,4 +1,4 @@
-//! Telling whether a folder holds a LibTorch that fits.
+//! Checks whether a folder contains a suitable LibTorch.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 /// The release line that `tch` is made for.
 const VERSION: &str = "2.11.";
 
-/// `dir` in its full form, if it is a LibTorch of the right version.
+/// `dir` as an absolute path, if it is a LibTorch of the right version.
 pub fn check(dir: &Path) -> Result<PathBuf> {
     let full = fs::canonicalize(dir).with_context(|| format!("LibTorch folder {} cannot be opened", dir.display()))?;
     let version = version(&full)?;
@@ -26,7 +26,7 @@ pub fn check(dir: &Path) -> Result<PathBuf> {
     Ok(full)
 }
 
-/// As LibTorch's own CMake package says it, "2.11.0".
+/// The version in the form of LibTorch's own CMake package, "2.11.0".
 pub fn version(dir: &Path) -> Result<String> {
     let file = dir.join("share/cmake/Torch/TorchConfigVersion.cmake");
     let text = fs::read_to_string(&file).unwrap_or_default();

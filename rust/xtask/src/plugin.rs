@@ -17,7 +17,7 @@ pub fn build(environment: &Environment) -> Result<()> {
 pub fn build_in(environment: &Environment, folder: &Path, settings: &[String]) -> Result<()> {
     let mut configure = environment.cmake();
     configure.arg("-S").arg(project::root().join("cpp")).arg("-B").arg(folder);
-    // No -G: the environment asks for Ninja, and a build folder that has another generator keeps it.
+    // No -G: the environment selects Ninja, and a build folder with another generator keeps it.
     configure
         .arg(setting("ROOTSYS", &environment.root.dir))
         .arg(setting("LIBTORCH", &environment.libtorch))

@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-/// Most programs at a time; more cores are for the tests of each.
+/// The largest number of programs at a time; further cores are for the threads of each.
 const MOST_AT_A_TIME: usize = 4;
-/// Those that take longest start first, so that none of them is left for the end.
+/// The slowest ones start first, so that none of them is left for the end.
 const LONGEST: [&str; 12] = [
     "compile",
     "ranks",
@@ -30,14 +30,14 @@ const LONGEST: [&str; 12] = [
     "readme",
 ];
 
-/// What `cargo test` runs in one go: a test program, or the unit tests.
+/// A unit that `cargo test` runs: a test program, or the unit tests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
     name: String,
     arguments: Vec<String>,
 }
 
-/// The programs of what `cargo test --no-run` said, and all unit tests as one; the longest first.
+/// The programs in the output of `cargo test --no-run`, and all unit tests as one; the slowest first.
 pub fn programs(said: &str) -> Vec<Program> {
     let test = |line: &str| {
         let path = line.trim().strip_prefix("Executable ")?.split(" (").next()?;
@@ -51,8 +51,8 @@ pub fn programs(said: &str) -> Vec<Program> {
     all
 }
 
-/// Runs all of them by `cargo test`, which `command` makes, and shows what each printed when it has ended; fails with the
-/// names of those that failed.
+/// Runs all of them with the `cargo test` that `command` makes, and shows the output of each when it has ended; fails
+/// with the names of those that failed.
 pub fn run(programs: Vec<Program>, command: impl Fn() -> Command + Sync) -> Result<()> {
     let (count, start) = (programs.len(), Instant::now());
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
@@ -81,7 +81,7 @@ pub fn run(programs: Vec<Program>, command: impl Fn() -> Command + Sync) -> Resu
     Ok(())
 }
 
-/// Runs `command`, then prints what it printed.
+/// Runs `command`, then prints its output.
 fn shown(name: &str, command: &mut Command) -> Result<ExitStatus> {
     let start = Instant::now();
     let mut log = tempfile::tempfile().context("cannot make a file for the output of tests")?;

@@ -1,4 +1,4 @@
-//! Where things lie in the checkout.
+//! Places in the checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ pub fn root() -> PathBuf {
     manifest.ancestors().nth(2).unwrap_or(manifest).to_path_buf()
 }
 
-/// The git-ignored folder of what is fetched.
+/// The git-ignored folder of everything that is fetched.
 pub fn deps() -> PathBuf {
     root().join(".deps")
 }

@@ -1,4 +1,4 @@
-//! Finding a Python with pip for the set-up.
+//! Finds a Python with pip for the set-up.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ pub struct Python {
     pub minor: u32,
 }
 
-/// `python3` if it fits, else the newest `python3.N` on PATH that does.
+/// `python3` if it fits, otherwise the newest `python3.N` on PATH that does.
 pub fn find() -> Result<Python> {
     let names = std::iter::once("python3".to_owned()).chain(MINORS.rev().map(|minor| format!("python3.{minor}")));
     let mut refused = Vec::new();

@@ -1,4 +1,4 @@
-//! The lock file `requirements.txt`: what is fetched, with the hashes of its wheels.
+//! The lock file `requirements.txt`: the packages to fetch, with the hashes of their wheels.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,16 +10,16 @@ use sha2::{Digest, Sha256};
 
 const LOCK: &str = include_str!("../requirements.txt");
 
-/// What is fetched together, because the user has all of it or none.
+/// A group of packages that are fetched together, because users have all of it or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// CMake and Ninja.
     Tools,
     /// ROOT and NumPy.
     Root,
-    /// LibTorch, as PyTorch's wheel has it.
+    /// LibTorch, as contained in PyTorch's wheel.
     Libtorch,
-    /// What compiles kernels for GPUs; only where it is asked for.
+    /// The compiler of kernels for GPUs; only on request.
     Cuda,
 }
 
@@ -41,11 +41,11 @@ impl Group {
 /// One pinned package.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
-    /// What it is fetched with.
+    /// The group with which it is fetched.
     pub group: Group,
-    /// As the index has it.
+    /// Its name in the package index.
     pub name: String,
-    /// The only one that is fetched.
+    /// The only version that is fetched.
     pub version: String,
     /// SHA-256 of its wheels in hexadecimal, one of which fits this Python.
     pub hashes: Vec<String>,
@@ -61,7 +61,7 @@ impl Requirement {
         text
     }
 
-    /// Its wheel in `folder`, if it is there and whole.
+    /// Its wheel in `folder`, if it exists and is whole.
     pub fn wheel_in(&self, folder: &Path) -> Result<Option<PathBuf>> {
         let stem = format!("{}-{}-", self.name.replace('-', "_").to_lowercase(), self.version);
         let entries = folder.read_dir().with_context(|| format!("cannot read {}", folder.display()))?;
@@ -75,8 +75,8 @@ impl Requirement {
     }
 }
 
-/// Names what this lock file has for `groups`; another one makes an existing set-up stale. The last section counts for those alone
-/// that have asked for it.
+/// A hash of this lock file's lines for `groups`; another hash makes an existing set-up stale. The last section counts
+/// only for set-ups that requested it.
 pub fn lock_hash(groups: &[Group]) -> String {
     let without = LOCK.split_once("\n# [cuda]").map_or(LOCK, |(others, _)| others);
     hexadecimal(&Sha256::digest(if groups.contains(&Group::Cuda) { LOCK } else { without }))

@@ -1,4 +1,4 @@
-//! Telling whether a folder holds a ROOT that fits.
+//! Checks whether a folder contains a suitable ROOT.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Root {
     pub modules: PathBuf,
 }
 
-/// `dir` as a ROOT installation, if it is one and fits.
+/// `dir` as a ROOT installation, if it is a suitable one.
 pub fn check(dir: &Path) -> Result<Root> {
     let full = fs::canonicalize(dir).with_context(|| format!("ROOT folder {} cannot be opened", dir.display()))?;
     let config = full.join("bin/root-config");
@@ -48,7 +48,7 @@ pub fn check(dir: &Path) -> Result<Root> {
     Ok(Root { dir: full, libraries, modules })
 }
 
-/// The site-packages of a ROOT that came as a wheel: its `root-config` and CMake files call that folder by another name.
+/// The site-packages of a ROOT from a wheel: its `root-config` and CMake files use another name for that folder.
 fn wheel_modules(dir: &Path) -> Result<Option<PathBuf>> {
     let Some(modules) = dir.parent().filter(|_| dir.join("__init__.py").is_file()) else {
         return Ok(None);

@@ -1,7 +1,8 @@
-//! `sanitize`: tests under AddressSanitizer and UndefinedBehaviorSanitizer; those of the core, whose Rust and kernels are watched, or
-//! those in root.exe, where the C++ of the plugin is.
+//! `sanitize`: tests under AddressSanitizer and UndefinedBehaviorSanitizer; those of the core, with instrumented Rust
+//! code and kernels, or those in root.exe, with the instrumented C++ of the plugin.
 //!
-//! ThreadSanitizer does not serve here: the locks of Rust's standard library are compiled without it, so that it sees races in rayon.
+//! ThreadSanitizer is of no use here: the locks of Rust's standard library are compiled without it, so that it reports
+//! races in rayon.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -25,11 +26,11 @@ pub struct Options {
     plugin: bool,
 }
 
-/// The tests that run if none is named: kernels, engines on several threads, readers, streams and files.
+/// The default tests: kernels, engines on several threads, readers, streams and files.
 const USUAL: [&str; 8] =
     ["kernel_values", "packing", "engine", "training", "stream", "checkpoint", "model_file", "torch_files"];
 
-/// Those of `tests/root.rs`: reading, fits of every kind, applying, errors, Ctrl-C and Python.
+/// The default tests of `tests/root.rs`: reading, fits of every kind, applying, errors, Ctrl-C and Python.
 const IN_ROOT: [&str; 24] = [
     "columns_of_every_type_and_source",
     "training_predictions_plots_and_files",
@@ -57,15 +58,16 @@ const IN_ROOT: [&str; 24] = [
     "interrupt_ends_the_training_and_keeps_the_model",
 ];
 
-/// The runtime library comes with rustc, and so do its flags: a stable compiler takes them by RUSTC_BOOTSTRAP.
+/// The runtime library comes with rustc, and so do its flags: a stable compiler accepts them with RUSTC_BOOTSTRAP.
 const FLAGS: &str = "-Zsanitizer=address -Cdebug-assertions";
 
-/// Of g++, for the plugin. The types of objects are ROOT's, some of which have no type information; numbers that no enumerator has are
-/// refused where they come in, which g++ leaves as they are; and the checks make it warn of what cannot be.
+/// Flags of g++, for the plugin. Some of ROOT's object types have no type information; numbers that no enumerator has
+/// are refused on input, and g++ leaves them unchanged; and the checks make it warn of impossible cases.
 const CXX_FLAGS: &str = "-fsanitize=address,undefined -fno-sanitize=vptr,enum -fno-sanitize-recover=all -fno-omit-frame-pointer \
                          -Wno-maybe-uninitialized";
 
-/// The interpreter and ROOT's libraries are not watched: what they allocate stays, and their handler of SIGSEGV is their own.
+/// The interpreter and ROOT's libraries are not instrumented: their allocations stay, and they have their own handler
+/// of SIGSEGV.
 const IN_ROOT_ASAN: &str =
     "detect_leaks=0:detect_odr_violation=0:handle_segv=0:allow_user_segv_handler=1:alloc_dealloc_mismatch=0";
 
@@ -99,7 +101,7 @@ fn of_core(environment: &Environment, host: &str, names: &[String], all: bool) -
     tests("the crate cladtorch", &packages)
 }
 
-/// Tests in root.exe and PyROOT, with a plugin of its own.
+/// Tests in root.exe and PyROOT, with a separately built plugin.
 fn in_root(environment: &Environment, host: &str, names: &[String]) -> Result<()> {
     let folder = project::build().join("sanitize");
     let settings = [("CMAKE_CXX_FLAGS", CXX_FLAGS), ("CMAKE_CXX_FLAGS_RELEASE", "-O1 -g1 -DNDEBUG")];
@@ -107,7 +109,7 @@ fn in_root(environment: &Environment, host: &str, names: &[String]) -> Result<()
     let mut tests = environment.cargo();
     tests.args(["test", "--release", "--no-fail-fast", "--package", "cladtorch", "--test", "root", "--"]).args(names);
     environment.describe(&mut tests);
-    // root.exe itself is not watched, so that the libraries are loaded before it, there and in the tests that start it.
+    // root.exe itself is not instrumented, so the libraries are loaded before it, there and in the tests that start it.
     let runner = format!("env LD_PRELOAD={}", libraries()?.map(|path| path.display().to_string()).join(":"));
     tests
         .env("CLADTORCH_PLUGIN_DIR", folder.join("lib"))

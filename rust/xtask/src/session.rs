@@ -1,4 +1,4 @@
-//! `root` and `python`: a session in which the plugin can be loaded.
+//! `root` and `python`: a session that can load the plugin.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -38,14 +38,14 @@ fn ready(given: &Given) -> Result<Environment> {
     Ok(environment)
 }
 
-/// A line of C++ that lets `.L libcladtorch.so` find the plugin in any folder: ROOT looks for it where macros are, not
-/// where libraries are, and no variable of the environment adds to that.
+/// A line of C++ that lets `.L libcladtorch.so` find the plugin from any folder: ROOT looks for it where macros are,
+/// not where libraries are, and no environment variable adds to that path.
 fn with_macros_in(folder: &Path) -> String {
     let folder = folder.display().to_string().replace('\\', r"\\").replace('"', "\\\"");
     format!("TROOT::SetMacroPath(TString(TROOT::GetMacroPath()) + \":{folder}\");")
 }
 
-/// In place of this process, so that the terminal and the exit code are the program's own.
+/// Replaces this process, so that the terminal and the exit code are the program's own.
 pub fn become_program(mut program: Command, arguments: &Arguments) -> Result<()> {
     let problem = program.args(&arguments.arguments).exec();
     Err(problem).with_context(|| format!("cannot start {}", program.get_program().display()))

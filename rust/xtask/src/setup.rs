@@ -1,4 +1,4 @@
-//! `setup`: checks what the user gives and fetches the rest, once.
+//! `setup`: checks the user's installations and fetches the rest, once.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub fn run(given: &Given) -> Result<Environment> {
     Ok(Environment::new(&site_packages, root, libtorch, fetched_root.then_some(&stamp.python)))
 }
 
-/// The same with what only some need.
+/// The same with packages that only some commands need.
 pub fn with_extras(given: &Given, cuda: bool) -> Result<()> {
     run(given)?;
     if cuda {
@@ -41,7 +41,7 @@ pub fn with_extras(given: &Given, cuda: bool) -> Result<()> {
     Ok(())
 }
 
-/// The user's ROOT. One that they named has to fit; one that only happens to be on PATH need not.
+/// The user's ROOT. A named one must fit; one that only happens to be on PATH need not.
 fn own_root(given: &Given, deps: &Path) -> Result<Option<Root>> {
     let outside = |dir: &PathBuf| !inside(dir, deps);
     if let Some(dir) = given.root() {
@@ -55,7 +55,7 @@ fn own_root(given: &Given, deps: &Path) -> Result<Option<Root>> {
     }))
 }
 
-/// What has to be fetched.
+/// The groups to fetch.
 fn missing(root: Option<&Root>, libtorch: Option<&Path>) -> Vec<Group> {
     let mut groups = vec![Group::Tools];
     groups.extend(root.is_none().then_some(Group::Root));
@@ -63,7 +63,7 @@ fn missing(root: Option<&Root>, libtorch: Option<&Path>) -> Vec<Group> {
     groups
 }
 
-/// Makes `deps` hold `groups`; returns its stamp.
+/// Makes `deps` contain `groups`; returns its stamp.
 fn ensure(deps: &Path, groups: &[Group]) -> Result<Stamp> {
     let site_packages = deps.join("site-packages");
     let ready = || Stamp::read(&site_packages).filter(|stamp| stamp.covers(groups));
@@ -97,12 +97,12 @@ fn lock(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Whether `dir` is what the set-up fetched into this checkout.
+/// Whether `dir` was fetched by the set-up into this checkout.
 pub fn is_fetched(dir: &Path) -> bool {
     inside(dir, &project::deps())
 }
 
-/// Whether `dir` is part of what an earlier set-up fetched.
+/// Whether `dir` is part of an earlier set-up's download.
 fn inside(dir: &Path, deps: &Path) -> bool {
     let full = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
     full(dir).starts_with(full(deps))

@@ -1,4 +1,4 @@
-//! The stamp inside `.deps/site-packages`: by which lock file, Python and groups it was made.
+//! The stamp inside `.deps/site-packages`: the lock file, Python and groups from which it was made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a finished set-up in `site_packages`; `None` where there is none or it cannot be read.
+    /// The stamp of a finished set-up in `site_packages`; `None` if there is none or it cannot be read.
     pub fn read(site_packages: &Path) -> Option<Self> {
         let text = fs::read_to_string(file(site_packages)).ok()?;
         let mut lines = text.lines();

@@ -22,7 +22,7 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     plugin::build(&environment)?;
     step("formatting", environment.cargo().args(["fmt", "--all", "--check"]))?;
     let complete = options.complete.then_some(("CLADTORCH_COMPLETE", "1"));
-    // The benchmark is built for nothing else, which would take everybody's time.
+    // The benchmark is built for nothing else, and its build takes time.
     let tools = ["xtask", "cladtorch-bench"];
     let tools = if options.complete { &tools[..] } else { &tools[..1] };
     for package in tools {

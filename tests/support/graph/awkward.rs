@@ -1,4 +1,4 @@
-//! Element-by-element operators at the numbers that are easily got wrong.
+//! Element-wise operators at numbers that are easy to get wrong.
 
 use cladtorch::graph::{ObservedArgument, ObservedNode};
 use tch::{Kind, Tensor};
@@ -54,14 +54,14 @@ pub fn inputs(case: &Case, kind: Kind) -> Vec<Tensor> {
     case.inputs.iter().enumerate().map(awkward).collect()
 }
 
-/// By how much results may differ from LibTorch's, of their size and absolutely: LibTorch computes some derivatives from values that have
-/// lost digits, exp(x) as expm1(x) + 1.
+/// The permitted difference of results from LibTorch's, relative to their size and absolute: LibTorch computes some
+/// derivatives from values that have lost digits, exp(x) as expm1(x) + 1.
 pub fn tolerance(kind: Kind) -> [f64; 2] {
     if kind == Kind::Double { [1e-11, 1e-15] } else { [2e-6, 4e-7] }
 }
 
-/// Whether a result of `node`, or the gradient of one of its inputs, at these `points` is LibTorch's, but for the few places where
-/// LibTorch or the rule is known to be off.
+/// Whether a result of `node`, or the gradient of one of its inputs, at these `points` is LibTorch's, except in the few
+/// places where LibTorch or the rule is known to be off.
 pub fn agree(
     node: &ObservedNode,
     points: &[Tensor],
@@ -86,7 +86,7 @@ pub fn agree(
     Ok(())
 }
 
-/// Where a difference from LibTorch is expected.
+/// Cases in which a difference from LibTorch is expected.
 fn is_known(node: &ObservedNode, at: &[f64]) -> bool {
     match node.op.as_str() {
         // LibTorch's value is that of rsqrt, its derivative that of pow.
@@ -94,11 +94,11 @@ fn is_known(node: &ObservedNode, at: &[f64]) -> bool {
         // LibTorch's derivative of a NaN depends on its neighbours.
         "aten::elu" | "aten::selu" | "aten::celu" | "aten::hardtanh" | "aten::relu6" | "aten::softshrink"
         | "aten::hardswish" => at[0].is_nan(),
-        // LibTorch multiplies by the adjoint before it divides, which denormal numbers do not bear.
+        // LibTorch multiplies by the adjoint before it divides, which loses denormal numbers.
         "aten::hypot" => at.iter().all(|number| number.abs() < f64::from(f32::MIN_POSITIVE)),
-        // LibTorch's value takes infinity from infinity; it is infinite. No label is infinite.
+        // LibTorch's value subtracts infinity from infinity; it is infinite. No label is infinite.
         "aten::binary_cross_entropy_with_logits" => at[0] == f64::NEG_INFINITY || at[1].is_infinite(),
-        // LibTorch's vector function loses what is left of a number by a denormal one.
+        // LibTorch's vector function loses the remainder of a number modulo a denormal one.
         "aten::remainder" | "aten::fmod" => {
             at.get(1).is_some_and(|divisor| divisor.abs() < f64::from(f32::MIN_POSITIVE))
         }

@@ -191,7 +191,7 @@ fn normalised_cnn(r: &mut Recorder, training: bool) -> usize {
     linear(r, x, 8)
 }
 
-/// With a bias behind the weight `w` or without one, and as many elements of padding as the window reaches to each side, or a stride.
+/// With a bias after the weight `w` or without one, and with a padding of the window's reach on each side, or a stride.
 fn conv2d(r: &mut Recorder, x: usize, w: usize, has_bias: bool, [stride, padding, groups]: [i64; 3]) -> usize {
     let bias = has_bias.then(|| t(r, w + 1));
     let value = t(r, x).conv2d(&t(r, w), bias, [stride; 2], [padding; 2], [1; 2], groups);
@@ -229,7 +229,7 @@ fn cnn(r: &mut Recorder, _training: bool) -> usize {
             x = add(r, "max_pool1d", "", &arguments, value);
         }
     }
-    // Of 8 places the first 6 count.
+    // Of 8 places only the first 6 count.
     let value = t(r, x).slice(2, 0, 6, 1);
     x = add(r, "slice", "Tensor", &[V(x), I(2), I(0), I(6), I(1)], value);
     let value = t(r, x).flatten(1, -1);
@@ -253,7 +253,7 @@ fn dropout(r: &mut Recorder, training: bool) -> usize {
     linear(r, h, 3)
 }
 
-/// Each of six particles is kept or dropped with all that it has.
+/// Each of six particles is kept or dropped with all its features.
 fn channel_dropout(r: &mut Recorder, training: bool) -> usize {
     let h = linear(r, 0, 1);
     let h = silu(r, h);
@@ -298,7 +298,7 @@ fn length(shape: &[i64]) -> usize {
 }
 
 impl Case {
-    /// Numbers an event.
+    /// Numbers per event.
     pub fn inputs(&self) -> usize {
         length(self.event)
     }
@@ -308,13 +308,13 @@ impl Case {
         length(self.parameters[self.parameters.len() - 1])
     }
 
-    /// Parameters to begin with.
+    /// Initial parameters.
     pub fn start(&self) -> Vec<f64> {
         let count: usize = self.parameters.iter().map(|shape| length(shape)).sum();
         (0..count).map(|i| f64::from(((i as f32 + 0.7) * 1.9).sin() * 0.4)).collect()
     }
 
-    /// Running means and variances to begin with.
+    /// Initial running means and variances.
     pub fn state(&self) -> Vec<f64> {
         let fill = |(index, shape): (usize, &&[i64])| vec![(index % 2) as f64; length(shape)];
         self.state.iter().enumerate().flat_map(fill).collect()
@@ -351,7 +351,7 @@ impl Case {
         (recorder, output)
     }
 
-    /// As the engine gets it.
+    /// In the form that the engine gets.
     pub fn module(&self, kind: Kind) -> Module {
         let captured = self.parameters.len() + self.state.len();
         let observed = |training| {

@@ -1,4 +1,4 @@
-//! Graphs that people use, recorded operator by operator as LibTorch would run them.
+//! Common graphs, recorded operator by operator as LibTorch would run them.
 
 use tch::{Kind, Reduction, Tensor};
 

@@ -1,5 +1,5 @@
-//! Builds observed graphs as the C++ front does, by running LibTorch's operators one after the other, and compares what a
-//! compiled graph makes of them with LibTorch and its autograd.
+//! Builds observed graphs like the C++ front end, by running LibTorch's operators one after the other, and compares the
+//! results of a compiled graph with LibTorch and its autograd.
 
 use cladtorch::gradient::{BlockRows, CompileOptions, CompiledGraph, Wanted};
 use cladtorch::graph::{DType, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
@@ -54,7 +54,7 @@ impl Recorder {
     /// Starts with a function's inputs.
     pub fn new(inputs: &[Tensor]) -> Self {
         let is_float = |tensor: &Tensor| matches!(tensor.kind(), Kind::Float | Kind::Double);
-        // Detached: a leaf with the strides that were asked for.
+        // Detached: a leaf with the requested strides.
         let leaves = inputs.iter().map(|tensor| tensor.detach().set_requires_grad(is_float(tensor)));
         let tensors: Vec<Tensor> = leaves.collect();
         Recorder {
@@ -97,12 +97,12 @@ impl Recorder {
         self.compile_with(Wanted::Aot, 60.0)
     }
 
-    /// With a back end, within so many seconds.
+    /// With a back end, within this many seconds.
     pub fn compile_with(&self, back_end: Wanted, time_limit: f64) -> Result<CompiledGraph, String> {
         CompiledGraph::new(&self.graph, &self.options(back_end, time_limit)).map_err(|error| error.to_string())
     }
 
-    /// The same in blocks of so many rows; `None` where the rows cannot be told apart.
+    /// The same in blocks of this many rows; `None` if the rows cannot be separated.
     pub fn compile_in_blocks(
         &self,
         rows: usize,
@@ -120,7 +120,8 @@ impl Recorder {
         CompileOptions { name: "f".into(), back_end, reason: String::new(), gradients, time_limit, gpu: None }
     }
 
-    /// With the back end `aot`, without gradients, where values share memory, as a whole and in blocks of these numbers of rows.
+    /// With the back end `aot`, without gradients, with values that share memory, as a whole and in blocks of these
+    /// numbers of rows.
     fn compiled_without_gradients(&self, rows: &[usize]) -> Result<Vec<CompiledGraph>, String> {
         let options = CompileOptions { gradients: vec![false; self.inputs().len()], ..self.options(Wanted::Aot, 60.0) };
         let whole = std::iter::once(CompiledGraph::new(&self.graph, &options));
@@ -180,7 +181,7 @@ fn addresses(tensors: &[Tensor]) -> Vec<usize> {
 
 /// Outputs of the compiled graph and, with `backward`, the gradients of the inputs that require them.
 fn run(compiled: &CompiledGraph, inputs: &[Tensor], seeds: &[Tensor], backward: bool) -> Result<Vec<Tensor>, String> {
-    // Memory full of NaN: what is not written shows.
+    // Memory full of NaN: unwritten elements show.
     let fresh = |like: &Tensor| Tensor::full(like.size(), f64::NAN, (like.kind(), tch::Device::Cpu));
     let mut results: Vec<Tensor> = seeds.iter().map(fresh).collect();
     let (input_addresses, output_addresses) = (addresses(inputs), addresses(&results));
@@ -197,7 +198,7 @@ fn run(compiled: &CompiledGraph, inputs: &[Tensor], seeds: &[Tensor], backward: 
     let gradient_addresses: Vec<usize> =
         gradients.iter().map(|gradient| gradient.as_ref().map_or(0, |g| g.data_ptr() as usize)).collect();
     for _ in 0..2 {
-        // Twice: a backward call leaves everything as it was.
+        // Twice: a backward call leaves everything unchanged.
         // SAFETY: as above; gradients are dense and of their inputs' shapes.
         unsafe { compiled.backward(0, &saved, &input_addresses, &addresses(seeds), &gradient_addresses) }
             .map_err(text)?;

@@ -1,5 +1,5 @@
-//! One operator behind a linear layer, as modules: each has numbers [events, 3, 4] of both signs, or from 0 to 1, and returns all
-//! that it computes.
+//! One operator after a linear layer, as modules: each has numbers [events, 3, 4] of both signs, or from 0 to 1, and
+//! returns all that it computes.
 
 use tch::Tensor;
 
@@ -27,14 +27,14 @@ fn t(r: &Recorder, index: usize) -> Tensor {
     r.tensors[index].shallow_clone()
 }
 
-/// What an operator, `op.overload`, computes of numbers and of `more`.
+/// The result of an operator, `op.overload`, for numbers and `more`.
 fn of(r: &mut Recorder, unit: bool, op: &str, more: &[A], f: impl Fn(&Tensor) -> Tensor) -> usize {
     let h = numbers(r, unit);
     let value = f(&t(r, h));
     of_value(r, op, &[&[V(h)], more].concat(), value)
 }
 
-/// The same of two halves [events, 3, 2] of the numbers.
+/// The same for two halves [events, 3, 2] of the numbers.
 fn of_halves(r: &mut Recorder, unit: bool, op: &str, more: &[A], f: impl Fn(&Tensor, &Tensor) -> Tensor) -> usize {
     let h = numbers(r, unit);
     let [a, b] = [0, 2].map(|first| {

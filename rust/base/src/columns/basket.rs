@@ -11,20 +11,20 @@ pub const MOST_BYTES: usize = 1 << 30;
 /// What a basket's key says. All sizes are in bytes and have been checked against one another.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Of the key itself: where the record's data begin.
+    /// Bytes of the key itself: the record's data begin after them.
     pub key_length: usize,
-    /// Of the data, uncompressed: entries and offsets.
+    /// Bytes of the data, uncompressed: entries and offsets.
     pub object_length: usize,
-    /// Of the entries.
+    /// Bytes of the entries.
     pub entries_length: usize,
     /// Entries in the basket.
     pub entries: usize,
-    /// Bytes of an entry, where all have the same.
+    /// Bytes of an entry, if all have the same length.
     pub entry_length: usize,
 }
 
 impl Key {
-    /// Reads the key of `record`, which lies at `position` in its file.
+    /// Reads the key of `record`, which is at `position` in its file.
     pub fn parse(record: &[u8], position: u64) -> Result<Key> {
         let mut cursor = Cursor::new(record, 0);
         let (header, names) = record::Key::parse(&mut cursor).map_err(in_key)?;
@@ -53,7 +53,7 @@ impl Key {
         record.len() - self.key_length == self.object_length
     }
 
-    /// The data of `record`, in which this key was found: as they lie there or, decompressed, in `scratch`.
+    /// The data of `record`, in which this key was found: in place or, decompressed, in `scratch`.
     pub fn object<'a>(&self, record: &'a [u8], codecs: &mut Codecs, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let stored = &record[self.key_length..];
         if self.is_stored(record) {
@@ -67,7 +67,7 @@ fn in_key(what: String) -> String {
     format!("its key: {what}")
 }
 
-/// What a basket adds to a key: bytes of an entry, entries, and where the last one ends in the record.
+/// The fields that a basket adds to a key: bytes of an entry, entries, and the end of the last one in the record.
 fn own_members(cursor: &mut Cursor) -> Result<[usize; 3]> {
     cursor.u16()?; // version of TBasket
     cursor.i32()?; // size of the buffer that wrote it
@@ -75,27 +75,27 @@ fn own_members(cursor: &mut Cursor) -> Result<[usize; 3]> {
     let entry_length = usize::try_from(entry_length)
         .map_err(|_| "the offsets are left out, a feature for which ROOT's reader is needed".to_owned())?;
     let members = [entry_length, cursor.length()?, cursor.length()?];
-    cursor.u8()?; // 0: no more than the header follows here
+    cursor.u8()?; // 0: only the header follows here
     Ok(members)
 }
 
-/// The offsets after the entries of `object`: where each entry begins and the last one ends, in `object`.
+/// The offsets after the entries of `object`: the beginning of each entry and the end of the last one, in `object`.
 pub fn offsets(key: &Key, object: &[u8], into: &mut Vec<usize>) -> Result<()> {
     let mut cursor = Cursor::new(&object[key.entries_length..], 0);
     let count = cursor.length().map_err(|what| format!("its list of offsets: {what}"))?;
     let list = cursor.take(count.saturating_mul(4)).map_err(|what| format!("its list of offsets: {what}"))?;
-    // ROOT's list may have one more than there are entries.
+    // ROOT's list may be one longer than the number of entries.
     let (list, _) = list.as_chunks();
     let Some(list) = list.get(..key.entries) else {
         return Err(format!("it has {count} offsets for {} entries", key.entries));
     };
     into.clear();
     into.try_reserve(key.entries + 1).map_err(|_| format!("there is no memory for {count} offsets"))?;
-    // Of a place before the entries comes one far behind their end.
+    // A place before the entries becomes one far after their end.
     let begin = |bytes: &[u8; 4]| (i32::from_be_bytes(*bytes) as usize).wrapping_sub(key.key_length);
     into.extend(list.iter().map(begin));
     into.push(key.entries_length);
-    // Without a way out in between, so that many are compared at a time.
+    // Without an early exit, so that many are compared at a time.
     if into.windows(2).fold(true, |rising, ends| rising & (ends[0] <= ends[1])) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! A branch as ROOT describes it, and how the entries of its baskets become float32, or are had as they lie.
+//! A branch as ROOT describes it, and how the entries of its baskets become float32, or are returned unchanged.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::codec::Codecs;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Lists};
 
-/// What to do about a file whose lists or baskets contradict one another.
+/// The remedy for a file whose lists or baskets contradict one another.
 pub const DAMAGED: &str = "the file is damaged: fetch or write it again, or try ROOT's reader (Dataset::SetReader)";
 
-/// Bytes before the numbers of a vector: byte count, version, number of numbers.
+/// Bytes before the numbers of a vector: byte count, version, length.
 const VECTOR_HEADER: usize = 10;
 
 /// Types of numbers in a file, big-endian.
@@ -68,7 +68,7 @@ impl Element {
     }
 }
 
-/// How the numbers of an entry lie in it.
+/// Layout of the numbers in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Every entry has `entry_length` bytes, of which `length` numbers begin at byte `offset`.
@@ -80,23 +80,23 @@ pub enum Shape {
         /// Numbers.
         length: usize,
     },
-    /// Entries of any number of numbers, as an array with a count has them.
+    /// Entries of any length, as in an array with a count.
     Array,
-    /// The same after the header of a `std::vector` or `RVec`: a byte count, a version, and the number of numbers.
+    /// The same after the header of a `std::vector` or `RVec`: a byte count, a version, and the length.
     Vector,
 }
 
-/// Decoded numbers of a basket that are kept at a time, in bytes: a larger basket, as one of a list that is padded to a
-/// great length, is decoded piece by piece.
+/// Limit of the decoded numbers of a basket that are kept at a time, in bytes: a larger basket, for example one of a
+/// list that is padded to a great length, is decoded piece by piece.
 pub(super) const PIECE_BYTES: u64 = 32 << 20;
 
-/// More decoded numbers than this are a mistake in the number of entries, bytes.
+/// More decoded bytes than this mean a mistake in the number of entries.
 const MOST_DECODED: u64 = 1 << 44;
 
 /// One basket of a branch, or a piece of one.
 #[derive(Clone, Copy, Debug)]
 pub struct BasketPiece {
-    /// Where its record begins in the file.
+    /// Position of its record in the file.
     pub seek: u64,
     /// Bytes of the record.
     pub bytes: usize,
@@ -108,7 +108,7 @@ pub struct BasketPiece {
     pub basket: (u64, u64),
 }
 
-/// The table that a column's numbers go to.
+/// The table that receives a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnPart {
     /// [rows, width]
@@ -125,8 +125,8 @@ impl BasketPiece {
         BasketPiece { seek, bytes, first, end, basket: (first, end) }
     }
 
-    /// How many entries of the basket lie before this piece, and how many in it; an error unless the basket's key has as
-    /// many as ROOT's lists.
+    /// The number of the basket's entries before this piece, and the number in it; an error unless the basket's key has
+    /// as many as ROOT's lists.
     fn entries_in(&self, entries: usize) -> Result<(usize, usize), String> {
         let (first, end) = self.basket;
         if entries as u64 != end - first {
@@ -135,28 +135,28 @@ impl BasketPiece {
         Ok(((self.first - first) as usize, (self.end - self.first) as usize))
     }
 
-    /// Where its record ends in the file.
+    /// End of its record in the file.
     pub fn end_of_record(&self) -> u64 {
         self.seek + self.bytes as u64
     }
 }
 
-/// A branch and the numbers that are wanted of it.
+/// A branch and the requested numbers of it.
 #[derive(Clone, Debug)]
 pub struct Branch {
     /// Name, for messages.
     pub name: String,
     /// Type of its numbers.
     pub element: Element,
-    /// Of its entries.
+    /// Layout of its entries.
     pub shape: Shape,
-    /// Where they go.
+    /// The table that receives them.
     pub part: ColumnPart,
-    /// Of the first in a row of `part`.
+    /// Place of the first one in a row of `part`.
     pub place: usize,
-    /// Numbers wanted of an entry.
+    /// Numbers requested from an entry.
     pub wanted: usize,
-    /// Stands in where an entry has fewer.
+    /// Padding of shorter entries.
     pub pad: f32,
     /// Its baskets, one after the other from entry 0 on.
     pub baskets: Vec<BasketPiece>,
@@ -167,7 +167,7 @@ pub struct Branch {
 pub struct Unfinite {
     /// Counted from the basket's first entry.
     pub entry: usize,
-    /// The number as it lies in the file.
+    /// The number as stored in the file.
     pub value: f64,
 }
 
@@ -180,7 +180,7 @@ pub struct Scratch {
 }
 
 impl Branch {
-    /// Refuses numbers that do not lie within an entry.
+    /// Refuses requested numbers that are not within an entry.
     pub fn checked(self) -> Result<Branch> {
         if let Shape::Fixed { entry_length, offset, length } = self.shape {
             let end = length.checked_mul(self.element.size()).and_then(|bytes| bytes.checked_add(offset));
@@ -255,8 +255,8 @@ impl Branch {
         Ok(())
     }
 
-    /// Decodes what lies at `place` from the basket's `record` into `values` [entries, wanted]. Returns the first number
-    /// that is not finite in an entry (counted from the first of `place`) that `is_row`.
+    /// Decodes the entries at `place` from the basket's `record` into `values` [entries, wanted]. Returns the first
+    /// number that is not finite in an entry (counted from the first of `place`) that `is_row`.
     pub fn decode(
         &self,
         place: &BasketPiece,
@@ -301,13 +301,13 @@ impl Branch {
         Ok(self.first_unfinite(skipped, entries, &scratch.offsets, values, is_row))
     }
 
-    /// Where in `record` what lies at `place` begins, if it is not compressed; [`Self::is_plain`] has to be so.
+    /// The offset in `record` of the entries at `place`, if it is not compressed; [`Self::is_plain`] must be true.
     pub fn stored_at(&self, place: &BasketPiece, record: &[u8]) -> Result<Option<usize>, String> {
         let (key, skipped, _) = self.checked_key(place, record)?;
         Ok(key.is_stored(record).then(|| key.key_length + skipped * key.entry_length))
     }
 
-    /// Writes what lies at `place` to `bytes` as it is, big-endian; [`Self::is_plain`] has to be so.
+    /// Writes the entries at `place` to `bytes` unchanged, big-endian; [`Self::is_plain`] must be true.
     pub fn copy(
         &self,
         place: &BasketPiece,
@@ -327,13 +327,13 @@ impl Branch {
         Ok(())
     }
 
-    /// Whether its baskets are float32 numbers, one an entry, and nothing else.
+    /// Whether its baskets are float32 numbers, one per entry, and nothing else.
     pub fn is_plain(&self) -> bool {
         self.element == Element::F32 && self.wanted == 1 && self.fills_entries()
     }
 
-    /// The key of `record`; how many entries of the basket lie before `place`, and how many in it. They lie within the
-    /// basket where all have the same length.
+    /// The key of `record`; the number of the basket's entries before `place`, and the number in it. They are within
+    /// the basket if all have the same length.
     fn checked_key(&self, place: &BasketPiece, record: &[u8]) -> Result<(Key, usize, usize), String> {
         let key = Key::parse(record, place.seek)?;
         let (skipped, count) = place.entries_in(key.entries)?;
@@ -348,12 +348,12 @@ impl Branch {
         Ok((key, skipped, count))
     }
 
-    /// Bytes of the numbers wanted of an entry.
+    /// Bytes of the numbers requested from an entry.
     pub(super) fn row_bytes(&self) -> u64 {
         (self.wanted as u64).saturating_mul(size_of::<f32>() as u64)
     }
 
-    /// Whether an entry is nothing but the numbers that are wanted.
+    /// Whether an entry consists only of the requested numbers.
     fn fills_entries(&self) -> bool {
         match self.shape {
             Shape::Fixed { entry_length, offset, length } => {
@@ -386,7 +386,7 @@ impl Branch {
         }
     }
 
-    /// Entries of different lengths hold whole numbers, and as many as a vector's header says.
+    /// Checks that entries of different lengths hold whole numbers of elements, and as many as a vector's header says.
     fn check_entries(&self, entries: &[u8], offsets: &[usize]) -> Result<(), String> {
         let size = self.element.size();
         for (i, ends) in offsets.windows(2).enumerate() {
@@ -404,7 +404,7 @@ impl Branch {
         Ok(())
     }
 
-    /// `values` are those of `entries` from number `skipped` on.
+    /// `values` are those of `entries`, beginning with number `skipped`.
     #[cold]
     fn first_unfinite(
         &self,
@@ -428,7 +428,7 @@ impl Shape {
     }
 }
 
-/// How many numbers the header of a vector announces; `None` for a header of another kind.
+/// The length in the header of a vector; `None` for a header of another kind.
 fn vector_length(entry: &[u8]) -> Option<usize> {
     const BYTE_COUNT: u32 = 1 << 30;
     const MEMBER_WISE: u16 = 1 << 14;

@@ -1,61 +1,62 @@
 //! ROOT's serialised objects, big-endian: numbers, strings, headers with versions, pointers to objects.
 //!
-//! Every length comes from the file and is held against the bytes that are there. Errors say what, the caller says where.
+//! Every length comes from the file and is compared with the bytes that exist. Errors state the fault, the caller adds
+//! the place.
 
 use std::collections::HashMap;
 
-/// What is wrong with some bytes.
+/// A fault in some bytes.
 pub type Result<T, E = String> = std::result::Result<T, E>;
 
-/// Set in a length that is followed by a version.
+/// Set in a length that precedes a version.
 const BYTE_COUNT: u32 = 1 << 30;
-/// Stands for a class whose name follows.
+/// Marks a class whose name follows.
 const NEW_CLASS: u32 = u32::MAX;
-/// Set in a pointer that names a class by the place where its name stood.
+/// Set in a pointer that identifies a class by the place of its name.
 const CLASS: u32 = 1 << 31;
-/// Places are counted from 2, so that 0 stands for no object.
+/// Places are counted from 2, because 0 means no object.
 const FIRST_PLACE: usize = 2;
-/// Set in the bits of an object that others refer to; the number of a process follows.
+/// Set in the bits of an object to which others refer; the number of a process follows.
 const REFERENCED: u32 = 1 << 4;
 
 /// Reads off the front of an object's bytes.
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Of the first byte, as pointers count it: the length of the key before the object.
+    /// Position of the first byte, as pointers count it: the length of the key before the object.
     origin: usize,
     classes: HashMap<usize, String>,
 }
 
-/// The header of an object: its version and where it ends.
+/// The header of an object: its version and its end.
 pub struct Header {
-    /// Of its class's layout.
+    /// Version of the class's layout.
     pub version: u16,
     end: usize,
 }
 
-/// What a pointer leads to.
+/// The target of a pointer.
 pub enum Pointer {
     /// Nothing.
     Null,
     /// An object that was read before.
     Earlier,
-    /// An object of this class, which follows and ends here.
+    /// An object of this class, which follows and ends at `end`.
     New {
         /// Its class.
         class: String,
-        /// To be given to [`Cursor::leave`].
+        /// To be passed to [`Cursor::leave`].
         end: usize,
     },
 }
 
 impl<'a> Cursor<'a> {
-    /// On `bytes`, which stand `origin` bytes after where pointers count from.
+    /// A cursor on `bytes`, which begin `origin` bytes after the origin of pointers.
     pub fn new(bytes: &'a [u8], origin: usize) -> Self {
         Self { bytes, at: 0, origin, classes: HashMap::new() }
     }
 
-    /// Bytes that are left.
+    /// The remaining bytes.
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -99,7 +100,7 @@ impl<'a> Cursor<'a> {
         self.array().map(i64::from_be_bytes)
     }
 
-    /// Four bytes that say how many there are of something, or how long it is.
+    /// Four bytes that state a count or a length.
     pub fn length(&mut self) -> Result<usize> {
         let length = self.i32()?;
         usize::try_from(length).map_err(|_| format!("a length is {length}"))
@@ -158,12 +159,12 @@ impl<'a> Cursor<'a> {
         end.ok_or_else(|| format!("an object claims {length} bytes where {} are left", self.remaining()))
     }
 
-    /// Passes over what is left of an object.
+    /// Skips the rest of an object.
     pub fn skip_to_end_of(&mut self, header: &Header) -> Result<()> {
         self.leave(header.end)
     }
 
-    /// Passes over what is left of an object that ends at `end`.
+    /// Skips the rest of an object that ends at `end`.
     pub fn leave(&mut self, end: usize) -> Result<()> {
         if end < self.at {
             return Err(format!("an object is {} bytes longer than it says", self.at - end));
@@ -225,7 +226,7 @@ impl<'a> Cursor<'a> {
         Ok(Pointer::New { class, end })
     }
 
-    /// Calls `each` with every object of a `TObjArray`, and passes over what it leaves unread.
+    /// Calls `each` with every object of a `TObjArray`, and skips what it leaves unread.
     pub fn objects(&mut self, mut each: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
         let header = self.header()?;
         self.skip_root_object()?;

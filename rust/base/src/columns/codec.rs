@@ -9,14 +9,14 @@ use xxhash_rust::xxh64::xxh64;
 use super::room;
 
 const HEADER: usize = 9;
-/// `L4` blocks begin with the xxHash64 of what follows, big-endian.
+/// `L4` blocks begin with the xxHash64 of the rest, big-endian.
 const CHECKSUM: usize = 8;
 /// Zlib's number for "deflate", the only method of `ZL` and `CS` blocks.
 const DEFLATED: u8 = 8;
-/// What liblzma may allocate to read a block. ROOT's strongest level asks for a dictionary of 64 MiB.
+/// Memory that liblzma may allocate to read a block. ROOT's strongest level needs a dictionary of 64 MiB.
 const LZMA_MEMORY: u64 = 128 << 20;
 
-/// What a block is compressed with.
+/// The compression of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// `ZL`
@@ -57,8 +57,8 @@ impl Block {
     }
 }
 
-/// Calls `each` with the blocks of `from`, which hold `length` bytes together: what they are compressed with, their bytes,
-/// and where the others belong.
+/// Calls `each` with the blocks of `from`, which hold `length` bytes together: their compression, their bytes, and the
+/// place of the uncompressed ones.
 fn for_each_block(
     mut from: &[u8],
     length: usize,
@@ -95,7 +95,7 @@ impl Default for Codecs {
 
 impl Codecs {
     /// Decompresses all blocks of `from`, which hold `length` bytes. `into` grows block by block, so that a false
-    /// length asks for no memory.
+    /// length does not allocate memory.
     pub fn decompress<'a>(&mut self, from: &[u8], length: usize, into: &'a mut Vec<u8>) -> Result<&'a [u8], String> {
         for_each_block(from, length, |algorithm, bytes, place| {
             self.block(algorithm, bytes, &mut room(into, place.end)?[place])
@@ -103,7 +103,7 @@ impl Codecs {
         Ok(&into[..length])
     }
 
-    /// The same into memory that is there.
+    /// The same into existing memory.
     pub fn decompress_into(&mut self, from: &[u8], to: &mut [u8]) -> Result<(), String> {
         for_each_block(from, to.len(), |algorithm, bytes, place| self.block(algorithm, bytes, &mut to[place]))
     }

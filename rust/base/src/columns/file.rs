@@ -1,4 +1,5 @@
-//! A tree's file as ROOT describes it: one descriptor, read at given places, and known again after the reading.
+//! A tree's file as ROOT describes it: one descriptor, read at given positions, and checked for changes after the
+//! reading.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::branch::{Branch, ColumnPart, DAMAGED};
 use crate::error::{Error, Result};
 
-/// What tells a file from another, and from itself after a change.
+/// The identity of a file, which also changes when the file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -18,7 +19,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of an open file; an error for what is no regular file.
+    /// The identity of an open file; an error if it is not a regular file.
     pub fn of(file: &File, path: &Path) -> Result<Identity> {
         let data = file.metadata().map_err(|error| Error::io(path, error))?;
         if !data.is_file() {
@@ -38,10 +39,10 @@ impl Identity {
     }
 }
 
-/// One file of a tree, with the branches that are wanted of it.
+/// One file of a tree, with the requested branches.
 pub struct TreeFile {
     path: PathBuf,
-    /// The same from the root: the working directory may be another when the file is read.
+    /// Absolute path: the working directory may have changed when the file is read.
     place: PathBuf,
     identity: Identity,
     entries: u64,
@@ -58,7 +59,7 @@ impl TreeFile {
         Ok(TreeFile { path, place, identity, entries, branches: Vec::new() })
     }
 
-    /// The same if the file is still the one that was described.
+    /// The same if the file is still the described one.
     pub fn described(path: &str, entries: u64, identity: Identity) -> Result<TreeFile> {
         let file = TreeFile::new(path, entries)?;
         if file.identity == identity { Ok(file) } else { Err(changed(&file.path)) }
@@ -73,12 +74,12 @@ impl TreeFile {
         Ok(())
     }
 
-    /// Of the tree, in this file.
+    /// Entries of the tree in this file.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// In the order in which they were added.
+    /// Branches in the order in which they were added.
     pub fn branches(&self) -> &[Branch] {
         &self.branches
     }
@@ -88,7 +89,8 @@ impl TreeFile {
         self.branches.iter().any(|branch| branch.part == part)
     }
 
-    /// The entries at which a basket of every branch ends, in rising order: reading from one to the next decodes no basket twice.
+    /// The entries at which a basket of every branch ends, in ascending order: reading from one to the next decodes no
+    /// basket twice.
     pub fn common_ends(&self) -> Vec<u64> {
         let mut ends = vec![self.entries];
         if let Some((first, others)) = self.branches.split_first() {
@@ -102,12 +104,12 @@ impl TreeFile {
         ends
     }
 
-    /// As it was given.
+    /// The path as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the file for reading; an error where it is no longer the one that ROOT described.
+    /// Opens the file for reading; an error if it is no longer the one that ROOT described.
     pub(super) fn open(&self) -> Result<OpenFile<'_>> {
         let open = OpenFile { file: open(&self.place)?, described: self };
         open.check_unchanged()?;
@@ -138,7 +140,7 @@ impl OpenFile<'_> {
         self.file.read_exact_at(bytes, position).map_err(|error| Error::io(&self.described.path, error))
     }
 
-    /// An error where somebody has written to the file since ROOT described it.
+    /// An error if the file has been written to since ROOT described it.
     pub(super) fn check_unchanged(&self) -> Result<()> {
         let path = &self.described.path;
         if Identity::of(&self.file, path)? == self.described.identity { Ok(()) } else { Err(changed(path)) }

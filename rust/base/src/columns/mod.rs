@@ -1,9 +1,9 @@
-//! The fast reader of trees: it is told by ROOT where a branch's baskets lie, reads
-//! and decodes them itself, and hands everything that it is not sure of back to ROOT.
+//! The fast reader of trees: ROOT tells it the positions of a branch's baskets; it reads and decodes them itself, and
+//! leaves everything that it does not support to ROOT.
 //!
-//! The way of a basket: `reader` reads the records of a window of entries, [`basket`] checks the key, [`codec`]
-//! decompresses, [`branch`] turns the entries into float32, and the reader lays the windows' columns out as rows. Float32
-//! numbers that lie side by side stay as they are until then.
+//! The path of a basket: `reader` reads the records of a window of entries, [`basket`] checks the key, [`codec`]
+//! decompresses, [`branch`] turns the entries into float32, and the reader lays out the windows' columns as rows.
+//! Contiguous float32 numbers stay unchanged until then.
 
 pub mod basket;
 pub mod branch;

@@ -1,7 +1,7 @@
 //! The fast reader: windows of entries, each decoded basket by basket and laid out as rows while it is in the cache.
 //!
-//! A `window` holds the numbers of some entries, column by column; the `decoder` fills it. Columns of plain float32 wait
-//! there as they lie in the file: turning their bytes over is part of laying them out.
+//! A `window` holds the numbers of some entries, column by column; the `decoder` fills it. Columns of plain float32
+//! wait there with the file's byte order: swapping their bytes is part of laying them out.
 
 mod decoder;
 mod window;
@@ -15,7 +15,7 @@ use super::file::TreeFile;
 use crate::error::{Error, Result};
 use window::Window;
 
-/// Which entries of a file are rows.
+/// The entries of a file that become rows.
 #[derive(Clone, Copy, Debug)]
 pub enum EntrySelection<'a> {
     /// Those from the first on, before the second.
@@ -25,7 +25,7 @@ pub enum EntrySelection<'a> {
 }
 
 impl EntrySelection<'_> {
-    /// Entries beyond the file, or not in rising order, would be looked for in vain.
+    /// Entries beyond the file, or not in ascending order, would never be found.
     fn check(self, file: &TreeFile) -> Result<()> {
         let sound = match self {
             EntrySelection::Between(first, end) => first <= end && end <= file.entries(),
@@ -40,7 +40,7 @@ impl EntrySelection<'_> {
         Err(Error::Internal(format!("rows of {path} are not in order, or none of its {} entries", file.entries())))
     }
 
-    /// How many there are.
+    /// Number of rows.
     pub fn count(self) -> usize {
         match self {
             EntrySelection::Between(first, end) => end.saturating_sub(first) as usize,
@@ -48,7 +48,7 @@ impl EntrySelection<'_> {
         }
     }
 
-    /// The numbers of the rows whose entries lie in `range`.
+    /// The indices of the rows whose entries are in `range`.
     fn within(self, range: Range<u64>) -> Range<usize> {
         match self {
             EntrySelection::Between(first, end) => {
@@ -75,9 +75,9 @@ impl EntrySelection<'_> {
 pub struct Plane<'a> {
     /// [rows, width], for all rows of the file.
     pub rows: &'a mut [f32],
-    /// Numbers of a row.
+    /// Numbers per row.
     pub width: usize,
-    /// A branch's number and its place in a row, in rising order of places.
+    /// A branch's number and its place in a row, in ascending order of places.
     pub columns: Vec<(usize, usize)>,
 }
 
@@ -106,15 +106,15 @@ pub struct BadValue {
     pub branch: usize,
     /// Entry in the file.
     pub entry: u64,
-    /// As it lies in the file.
+    /// As stored in the file.
     pub value: f64,
 }
 
 /// Called between baskets: an error ends the reading.
 pub type Check = fn() -> Result<()>;
 
-/// Reads the entries `rows` of `file` into `planes`. Numbers that are not finite are written as well; the first of a row
-/// is returned.
+/// Reads the entries `rows` of `file` into `planes`. Numbers that are not finite are written as well; returns the first
+/// one in a row.
 pub fn read(
     file: &TreeFile,
     rows: EntrySelection,
@@ -137,7 +137,7 @@ pub fn read(
     window.finish()
 }
 
-/// The branch whose decoded numbers are the rows of `plane`, one behind the other: they need no laying out.
+/// The branch whose decoded numbers are the rows of `plane`, one after the other: they need no laying out.
 fn alone_in(plane: &Plane, rows: EntrySelection, file: &TreeFile) -> Option<usize> {
     match (rows, plane.columns.as_slice()) {
         (EntrySelection::Between(0, end), &[(branch, 0)])
@@ -149,7 +149,7 @@ fn alone_in(plane: &Plane, rows: EntrySelection, file: &TreeFile) -> Option<usiz
     }
 }
 
-/// The numbers of branches that are read together, but for those in `without`: so many that one piece of each fits the
+/// The numbers of branches that are read together, except those in `without`: as many as have one piece each in the
 /// arena.
 fn groups(branches: &[Branch], without: &[usize]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -169,7 +169,7 @@ fn groups(branches: &[Branch], without: &[usize]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Of two bad numbers the one that comes first.
+/// The earlier of two bad numbers.
 fn earlier(a: Option<BadValue>, b: Option<BadValue>) -> Option<BadValue> {
     a.into_iter().chain(b).min_by_key(|bad| (bad.entry, bad.branch))
 }

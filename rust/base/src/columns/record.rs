@@ -1,4 +1,5 @@
-//! Records of a file: a key, which says what follows it and how long it is, and an object, as a rule compressed.
+//! Records of a file: a key, which states the kind and length of the object that follows, and that object, usually
+//! compressed.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,7 +12,7 @@ const WIDE: u16 = 1000;
 /// Lists and trees that claim more than this are refused, bytes.
 const LARGEST: usize = 256 << 20;
 
-/// What a key says.
+/// The fields of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// Bytes of the record.
@@ -20,13 +21,13 @@ pub struct Key {
     pub object: usize,
     /// Bytes of the key.
     pub length: usize,
-    /// Rises when an object is written again under its name.
+    /// Increases when an object is written again under its name.
     pub cycle: u16,
     /// Where the record begins.
     pub seek: u64,
 }
 
-/// What the object of a key is called.
+/// The names of a key's object.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// Its class.
@@ -36,7 +37,7 @@ pub struct Names<'a> {
 }
 
 impl Key {
-    /// A key off the front.
+    /// Reads a key at the front.
     pub fn parse<'a>(cursor: &mut Cursor<'a>) -> Result<(Self, Names<'a>)> {
         let bytes = cursor.length()?;
         let wide = cursor.u16()? > WIDE;

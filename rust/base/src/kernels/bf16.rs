@@ -1,12 +1,12 @@
 //! Products of linear layers whose factors are pairs of bfloat16 (`cpp/kernels/bf16.cpp`), with float32 sums.
 //!
-//! A pair takes the place of a number of float32. Shapes are rows, inputs, outputs; layers have more than one output.
+//! A pair occupies the space of one float32 number. Shapes are rows, inputs, outputs; layers have more than one output.
 
 use std::ffi::c_int;
 
 use super::{Scalar, check_length, check_sign_activation, packed_length, pointer};
 
-/// `ct_bf16` of `cpp/kernels/kernels.h`; pairs are passed as the numbers whose places they take.
+/// `ct_bf16` of `cpp/kernels/kernels.h`; pairs are passed as the numbers whose space they occupy.
 #[repr(C)]
 #[doc(hidden)]
 pub struct KernelTable<T> {
@@ -36,7 +36,7 @@ pub fn across<T: Scalar>(rows: usize, columns: usize) -> usize {
     packed_length::<T>(rows.div_ceil(2), columns)
 }
 
-/// Both of a matrix, one behind the other.
+/// Both pair forms of a matrix, one after the other.
 pub fn both<T: Scalar>(rows: usize, columns: usize) -> usize {
     along::<T>(rows, columns) + across::<T>(rows, columns)
 }
@@ -72,7 +72,7 @@ pub fn round_layer<T: Scalar>(
     unsafe { round_layer(inputs, outputs, layer.as_ptr(), weight.as_mut_ptr(), pointer(transposed)) }
 }
 
-/// `z = act(x wᵀ + b)`, all packed, of `x` along its rows; the bias is that of `layer`.
+/// `z = act(x wᵀ + b)`, all packed, with `x` as pairs along its rows; the bias is that of `layer`.
 pub fn linear<T: Scalar>(act: u8, shape: [usize; 3], x: &[T], weight: &[T], layer: &[T], z: &mut [T]) {
     let [rows, inputs, outputs] = shape;
     check_sign_activation(act);
@@ -86,7 +86,7 @@ pub fn linear<T: Scalar>(act: u8, shape: [usize; 3], x: &[T], weight: &[T], laye
     unsafe { kernel(act.into(), rows, inputs, outputs, x.as_ptr(), weight.as_ptr(), layer, z.as_mut_ptr()) }
 }
 
-/// As [`Scalar::packed_input_pullback`], of `dz` along its rows.
+/// As [`Scalar::packed_input_pullback`], with `dz` as pairs along its rows.
 pub fn input_pullback<T: Scalar>(
     act: u8,
     shape: [usize; 3],
@@ -108,7 +108,8 @@ pub fn input_pullback<T: Scalar>(
     unsafe { kernel(act.into(), rows, inputs, outputs, x, w, dz.as_ptr(), dx.as_mut_ptr(), add.into()) }
 }
 
-/// As [`Scalar::packed_weight_pullback`], of `x` and `dz_pairs` across their rows; the bias's gradient is that of `dz`.
+/// As [`Scalar::packed_weight_pullback`], with `x` and `dz_pairs` as pairs across their rows; the bias's gradient is
+/// that of `dz`.
 pub fn weight_pullback<T: Scalar>(shape: [usize; 3], x: &[T], dz_pairs: &[T], dz: &[T], sum: bool, dlayer: &mut [T]) {
     let [rows, inputs, outputs] = shape;
     check_outputs(outputs);

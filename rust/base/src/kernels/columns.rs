@@ -38,24 +38,24 @@ struct ColumnTable {
 pub struct Column<'a> {
     /// Four for each number.
     pub bytes: &'a [u8],
-    /// As a file has them, rather than as the processor does.
+    /// In a file's byte order rather than the processor's.
     pub big_endian: bool,
 }
 
 /// Lists of numbers in the entries of a basket.
 #[derive(Clone, Copy, Debug)]
 pub struct Lists<'a> {
-    /// The entries, one behind the other.
+    /// The entries, one after the other.
     pub entries: &'a [u8],
-    /// Where each entry begins, and the last one ends.
+    /// The beginning of each entry, and the end of the last one.
     pub ends: &'a [usize],
     /// Bytes of an entry before its numbers.
     pub before: usize,
-    /// And after them.
+    /// Bytes of an entry after its numbers.
     pub after: usize,
 }
 
-/// Converts big-endian numbers of type `element` (see `Element`); whether all are finite as float32.
+/// Converts big-endian numbers of type `element` (see `Element`); returns whether all are finite as float32.
 pub fn convert(element: u8, bytes: &[u8], values: &mut [f32]) -> bool {
     let size = ELEMENT_SIZES[usize::from(element)];
     check_length("bytes", bytes.len(), values.len().checked_mul(size).expect("more bytes than addresses"));
@@ -64,8 +64,8 @@ pub fn convert(element: u8, bytes: &[u8], values: &mut [f32]) -> bool {
     unsafe { (variant().table.columns.convert)(element.into(), values.len(), from, into) == 1 }
 }
 
-/// Writes the big-endian numbers of each list to a row of `values` [rows, wanted], cut, or filled up with `pad`; whether all
-/// of these are finite as float32.
+/// Writes the big-endian numbers of each list to a row of `values` [rows, wanted], truncated or padded with `pad`;
+/// returns whether all of them are finite as float32.
 pub fn scatter(element: u8, lists: Lists, wanted: usize, pad: f32, values: &mut [f32]) -> bool {
     let Lists { entries, ends, before, after } = lists;
     let rows = ends.len().saturating_sub(1);
@@ -87,8 +87,8 @@ pub fn scatter(element: u8, lists: Lists, wanted: usize, pad: f32, values: &mut 
     unsafe { (variant().table.columns.scatter)(element.into(), rows, &raw const table, wanted, pad, into) == 1 }
 }
 
-/// `rows[r * width + offset + c]` becomes number `r` of column `c`, for the rows of `rows` [R, width]; whether all numbers
-/// of big-endian columns are finite.
+/// Sets `rows[r * width + offset + c]` to number `r` of column `c`, for the rows of `rows` [R, width]; returns whether
+/// all numbers of big-endian columns are finite.
 pub fn interleave(columns: &[Column], offset: usize, width: usize, rows: &mut [f32]) -> bool {
     assert!(offset + columns.len() <= width && rows.len().is_multiple_of(width), "columns outside the rows");
     let count = rows.len() / width;
@@ -107,7 +107,7 @@ pub fn interleave(columns: &[Column], offset: usize, width: usize, rows: &mut [f
     unsafe { (variant().table.columns.interleave)(count, from, columns.len(), width, into) == 1 }
 }
 
-/// Writes rows of `width` numbers, which lie anywhere, one behind the other to `rows` [from.len(), width].
+/// Copies rows of `width` numbers from arbitrary places, one after the other, to `rows` [from.len(), width].
 pub fn gather_rows(from: &[&[f32]], width: usize, rows: &mut [f32]) {
     check_length("rows", rows.len(), from.len().checked_mul(width).expect("more numbers than addresses"));
     let addresses: Vec<*const f32> = from
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Entries of lists of these lengths, between bytes that say nothing, with where they end.
+    /// Entries of lists of these lengths, between meaningless bytes, with their ends.
     fn entries(element: usize, lengths: &[usize], [before, after]: [usize; 2]) -> (Vec<u8>, Vec<usize>) {
         let (mut entries, mut ends) = (Vec::new(), vec![0]);
         for (row, &length) in lengths.iter().enumerate() {

@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 
 use super::{Scalar, check_length};
 
-/// Most dimensions of a view after neighbours are joined: `CT_RANK` of `cpp/kernels/kernels.h`.
+/// Largest number of dimensions of a view after neighbours are joined: `CT_RANK` of `cpp/kernels/kernels.h`.
 const RANK: usize = 8;
 
 /// The elements of a strided view in row-major order; the layout is that of `ct_view`.
@@ -26,7 +26,7 @@ pub struct StridedView {
 }
 
 impl StridedView {
-    /// Joins neighbouring dimensions; `None` where more than eight are left or a number overflows.
+    /// Joins neighbouring dimensions; `None` if more than eight are left or a number overflows.
     pub fn new(offset: usize, sizes: &[usize], strides: &[usize]) -> Option<Self> {
         let mut view = StridedView { count: 1, extent: 0, rank: 0, offset, sizes: [0; RANK], strides: [0; RANK] };
         let mut last = offset;
@@ -55,14 +55,14 @@ impl StridedView {
         Some(())
     }
 
-    /// As an initialiser of `ct_view` in C++.
+    /// The text of an initialiser of `ct_view` in C++.
     pub fn text(&self) -> String {
         let list = |numbers: [usize; RANK]| numbers.map(|number| number.to_string()).join(", ");
         let StridedView { count, extent, rank, offset, sizes, strides } = *self;
         format!("{{{count}, {extent}, {rank}, {offset}, {{{}}}, {{{}}}}}", list(sizes), list(strides))
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -85,7 +85,7 @@ impl StridedView {
         }
     }
 
-    /// Elements of memory up to the last one of the view.
+    /// Elements of memory up to the last element of the view.
     pub fn extent(&self) -> usize {
         self.extent
     }
@@ -102,7 +102,7 @@ impl StridedView {
 pub struct Pick {
     /// Elements along the dimension.
     pub size: usize,
-    /// Numbers between them.
+    /// Distance between them.
     pub stride: usize,
     from_end: c_int,
     has_skip: c_int,
@@ -123,7 +123,7 @@ impl Pick {
         }
     }
 
-    /// Every index from `bases` must stay inside `memory`.
+    /// Checks that every index from `bases` stays inside `memory`.
     fn check<T>(&self, bases: &StridedView, memory: &[T], count: usize) {
         bases.check("the source", memory, count);
         let reach = bases.extent + self.size.saturating_sub(1) * self.stride;
@@ -131,12 +131,12 @@ impl Pick {
     }
 }
 
-/// What chooses elements.
+/// The indices that choose elements.
 #[derive(Clone, Copy)]
 pub enum Index<'a, T> {
-    /// As an argument of the function has them.
+    /// int64, as in an argument of the function.
     Integers(&'a [i64]),
-    /// Whole numbers, as kernels compute them.
+    /// Whole numbers of the graph's type, as kernels compute them.
     Numbers(&'a [T]),
 }
 
@@ -148,7 +148,7 @@ impl<T> Index<'_, T> {
         }
     }
 
-    /// The pick for this type, and the address.
+    /// The pick for this index type, and the address.
     fn raw(&self, pick: &Pick) -> (Pick, *const c_void) {
         let (is_number, address) = match self {
             Index::Integers(index) => (0, index.as_ptr().cast()),
@@ -162,24 +162,24 @@ impl<T> Index<'_, T> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// All of them, equals as they stand in the row.
+    /// All of them, equal ones in the order of the row.
     Stable,
-    /// The first ones as LibTorch's `topk` has them, which sorts them.
+    /// The first ones as in LibTorch's `topk`, which sorts them.
     Top,
-    /// The same, as they come.
+    /// The same, unsorted.
     TopUnsorted,
 }
 
-/// Which elements of a row come first.
+/// Which elements of a row come first, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranking {
-    /// How.
+    /// The kind of order.
     pub order: Order,
-    /// From the greatest on; a NaN is greater than all.
+    /// From the greatest down; a NaN is greater than all numbers.
     pub descending: bool,
     /// Elements of a row.
     pub columns: usize,
-    /// The first ones of them.
+    /// Number of first elements.
     pub count: usize,
 }
 
@@ -311,15 +311,15 @@ pub struct KernelTable<T> {
     convolve_weight_pullback: unsafe extern "C" fn(*const Convolution, *const T, *const T, c_int, *mut T),
 }
 
-/// How many functions `operators.hpp` numbers, by their operands: those before the first bound take one, and so on. The last ones
-/// of one and of two operands are flat.
+/// Numbers of functions in `operators.hpp`, by their operands: those before the first bound take one, and so on. The
+/// last ones of one and of two operands are flat.
 const SMOOTH_UNARY: u8 = 15 + 19;
 const UNARY: u8 = SMOOTH_UNARY + 5;
 const BINARY: u8 = UNARY + 18 + 4;
 const FLAT: u8 = BINARY + 6;
 const TERNARY: u8 = FLAT + 2;
 
-/// Whether there is no derivative to call.
+/// Whether it has no derivative to call.
 fn is_flat(function: u8) -> bool {
     (SMOOTH_UNARY..UNARY).contains(&function) || (BINARY..FLAT).contains(&function)
 }
@@ -347,7 +347,7 @@ fn pointers<T>(x: &[&[T]]) -> [*const T; 3] {
     std::array::from_fn(|i| x.get(i).map_or(std::ptr::null(), |x| x.as_ptr()))
 }
 
-/// `y = function(x...)` over the elements of the views from `begin` on; `y` has as many as are wanted.
+/// `y = function(x...)` over the elements of the views from `begin` on; the length of `y` is their number.
 pub fn map<T: Scalar>(function: u8, begin: usize, x: &[&[T]], views: &[StridedView], y: &mut [T]) {
     let count = views.first().map_or(0, StridedView::count);
     check_operands(function, x, views, count);
@@ -360,13 +360,13 @@ pub fn map<T: Scalar>(function: u8, begin: usize, x: &[&[T]], views: &[StridedVi
     unsafe { map(function.into(), begin, y.len(), operands.as_ptr(), views.as_ptr(), y.as_mut_ptr()) }
 }
 
-/// Where a pullback leaves what it computes: a view of an adjoint.
+/// The target of a pullback: a view of an adjoint.
 pub struct Adjoint<'a, T> {
     /// Its memory.
     pub data: &'a mut [T],
-    /// The elements that the pullback has something for.
+    /// The elements that the pullback computes.
     pub view: &'a StridedView,
-    /// It is added to what they are; otherwise they are overwritten, and no two of them may be the same memory.
+    /// Whether it is added to their values; otherwise they are overwritten, and no two of them may be the same memory.
     pub add: bool,
 }
 
@@ -376,7 +376,7 @@ impl<T> Adjoint<'_, T> {
     }
 }
 
-/// Leaves `dy` times the derivative of the function by operand `which`, at the elements of the views.
+/// Writes `dy` times the derivative of the function by operand `which` to the elements of the views.
 pub fn map_pullback<T: Scalar>(
     function: u8,
     which: usize,
@@ -400,7 +400,7 @@ pub fn map_pullback<T: Scalar>(
     unsafe { pullback(function.into(), which, n, operands.as_ptr(), views, dy, add, dx, target) }
 }
 
-/// Adds the view of `x` to the view `target` of `y`, in order: where `target` has stride 0 that is a sum.
+/// Adds the view of `x` to the view `target` of `y`, in order: for strides 0 in `target` that is a sum.
 pub fn accumulate<T: Scalar>(x: &[T], view: &StridedView, y: &mut [T], target: &StridedView) {
     view.check("x", x, view.count);
     target.check("y", y, view.count);
@@ -435,13 +435,13 @@ pub fn max<T: Scalar>(columns: usize, x: &[T], view: &StridedView, y: &mut [T]) 
     unsafe { max(y.len(), columns, x.as_ptr(), view, y.as_mut_ptr()) }
 }
 
-/// Leaves the view of `d`, which has as many elements.
+/// Passes the view of `d`, which has as many elements, on to `dx`.
 pub fn pass_on<T: Scalar>(d: &[T], view: &StridedView, dx: Adjoint<T>) {
     let transfer = if dx.add { accumulate } else { copy };
     transfer(d, view, dx.data, dx.view);
 }
 
-/// The pullback of [`greatest`]: `ties`, one of `ct_ties`, says which of equals have the derivative.
+/// The pullback of [`greatest`]: `ties`, one of `ct_ties`, tells which of equal elements receive the derivative.
 pub fn max_pullback<T: Scalar>(
     ties: u8,
     columns: usize,
@@ -469,7 +469,7 @@ pub fn length<T: Scalar>(columns: usize, x: &[T], view: &StridedView, y: &mut [T
     unsafe { length(y.len(), columns, x.as_ptr(), view, y.as_mut_ptr()) }
 }
 
-/// The pullback of [`length`]; nothing where that is 0.
+/// The pullback of [`length`]; nothing for a length of 0.
 pub fn length_pullback<T: Scalar>(columns: usize, x: &[T], view: &StridedView, y: &[T], dy: &[T], dx: Adjoint<T>) {
     view.check("x", x, y.len() * columns);
     check_length("dy", dy.len(), y.len());
@@ -532,7 +532,7 @@ pub fn softmax_down_pullback<T: Scalar>(
     unsafe { pullback(logarithm.into(), matrices, columns, side, y, dy, add.into(), dx) }
 }
 
-/// `places` = where in its row of the view each of the row's first elements is.
+/// `places` = the place of each of the row's first elements in its row of the view.
 pub fn argsort<T: Scalar>(ranking: Ranking, x: &[T], view: &StridedView, places: &mut [T]) {
     let Ranking { order, descending, columns, count } = ranking;
     let rows = places.len().checked_div(count).unwrap_or(0);
@@ -544,7 +544,7 @@ pub fn argsort<T: Scalar>(ranking: Ranking, x: &[T], view: &StridedView, places:
     unsafe { argsort(order, descending.into(), rows, columns, count, x.as_ptr(), view, places.as_mut_ptr()) }
 }
 
-/// `y` = the elements that the indices choose, each from its place in `bases`; false where an index is out of range.
+/// `y` = the elements that the indices choose, each from its place in `bases`; false if an index is out of range.
 pub fn gather<T: Scalar>(
     pick: &Pick,
     x: &[T],
@@ -578,12 +578,12 @@ pub fn gather_pullback<T: Scalar>(
     unsafe { pullback(&pick, dy.len(), dy.as_ptr(), index, indices, dx.as_mut_ptr(), bases) != 0 }
 }
 
-/// Where the matrices of several products start.
+/// The starts of the matrices of several products.
 #[derive(Clone, Copy)]
 pub enum Starts<'a> {
-    /// One after the other, so many numbers apart.
+    /// One after the other, this many numbers apart.
     Every(usize),
-    /// At one of each pair: the first (0) or the second (1).
+    /// From one number of each pair: the first (0) or the second (1).
     Listed(&'a [[usize; 2]], usize),
 }
 
@@ -617,9 +617,9 @@ impl Starts<'_> {
 pub struct Factors<'a, T> {
     /// All of them.
     pub data: &'a [T],
-    /// Of each matrix.
+    /// The layout of each matrix.
     pub order: Matrix,
-    /// Where they start.
+    /// The starts of the matrices.
     pub starts: Starts<'a>,
 }
 
@@ -679,33 +679,33 @@ pub fn biased_product<T: Scalar>(
 pub struct Convolution {
     /// Rows of the batch.
     pub events: usize,
-    /// Parts that the channels are in.
+    /// Groups into which the channels are divided.
     pub groups: usize,
-    /// Channels of a group of the signals.
+    /// Channels per group of the signals.
     pub inputs: usize,
-    /// Channels of a group of the result.
+    /// Channels per group of the result.
     pub outputs: usize,
-    /// Weights of a channel.
+    /// Weights per channel.
     pub taps: usize,
-    /// Elements from one tap to the next.
+    /// Distance between two taps in elements.
     pub dilation: usize,
-    /// Elements of a signal.
+    /// Elements per signal.
     pub length: usize,
 }
 
 impl Convolution {
-    /// Elements of a signal of the result; `None` where the signals are too short, or there are no taps.
+    /// Elements per signal of the result; `None` if the signals are too short, or there are no taps.
     pub fn columns(&self) -> Option<usize> {
         let reach = self.taps.checked_sub(1)?.checked_mul(self.dilation)?;
         self.length.checked_sub(reach).filter(|&columns| columns > 0)
     }
 
-    /// Multiplications.
+    /// Number of multiplications.
     pub fn work(&self) -> usize {
         self.lengths().map_or(0, |[_, weights, _]| weights * self.events * self.columns().unwrap_or(0))
     }
 
-    /// Elements of the signals, the weights and the result; `None` where they overflow, or there are no columns.
+    /// Elements of the signals, the weights and the result; `None` if they overflow, or there are no columns.
     pub fn lengths(&self) -> Option<[usize; 3]> {
         let product = |factors: &[usize]| factors.iter().try_fold(1usize, |all, &factor| all.checked_mul(factor));
         Some([
@@ -723,7 +723,7 @@ impl Convolution {
     }
 }
 
-/// y = the convolution of `x` with `w`, plus a number for each channel of the result where there is a bias.
+/// y = the convolution of `x` with `w`, plus the bias, a number for each channel of the result, if there is one.
 pub fn convolve<T: Scalar>(c: &Convolution, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
     c.check(x.len(), w.len(), y.len());
     let bias = bias.map_or(std::ptr::null(), |bias| {
@@ -735,7 +735,7 @@ pub fn convolve<T: Scalar>(c: &Convolution, x: &[T], w: &[T], bias: Option<&[T]>
     unsafe { convolve(c, x.as_ptr(), w.as_ptr(), bias, y.as_mut_ptr()) }
 }
 
-/// dx (add: +)= what `dy` gives the signals.
+/// dx (add: +)= the part of the pullback for the signals.
 pub fn convolve_pullback<T: Scalar>(c: &Convolution, w: &[T], dy: &[T], add: bool, dx: &mut [T]) {
     c.check(dx.len(), w.len(), dy.len());
     let pullback = T::table().strided.convolve_pullback;
@@ -743,7 +743,7 @@ pub fn convolve_pullback<T: Scalar>(c: &Convolution, w: &[T], dy: &[T], add: boo
     unsafe { pullback(c, w.as_ptr(), dy.as_ptr(), add.into(), dx.as_mut_ptr()) }
 }
 
-/// dw (add: +)= what `dy` gives the weights.
+/// dw (add: +)= the part of the pullback for the weights.
 pub fn convolve_weight_pullback<T: Scalar>(c: &Convolution, x: &[T], dy: &[T], add: bool, dw: &mut [T]) {
     c.check(x.len(), dw.len(), dy.len());
     let pullback = T::table().strided.convolve_weight_pullback;

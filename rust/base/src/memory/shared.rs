@@ -1,4 +1,4 @@
-//! Memory that the members of a team share, each chunk of it with one of them.
+//! Memory that the members of a team share; each chunk of it belongs to one of them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,7 +10,7 @@ use crate::threads::Team;
 /// Members of a team that share work, at most.
 const MOST_MEMBERS: usize = 64;
 
-/// Where a slice begins, for the threads that share it.
+/// The beginning of a slice, for the threads that share it.
 struct Shared<T>(*mut T);
 
 // SAFETY: `share_chunks` gives each element to one thread only, which `T: Send` allows.
@@ -22,8 +22,9 @@ impl<T> Shared<T> {
     }
 }
 
-/// Calls `run` with each chunk of `size` elements of `memory` and its number. Each of `members` begins with neighbouring chunks,
-/// the same ones in each call, then helps the others. A panic comes back when all members have stopped.
+/// Calls `run` with each chunk of `size` elements of `memory` and its number. Each of `members` begins with
+/// neighbouring chunks, the same ones in each call, then helps the others. A panic is passed on when all members have
+/// stopped.
 pub fn share_chunks<T: Send>(
     team: &dyn Team,
     members: usize,

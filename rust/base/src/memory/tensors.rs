@@ -1,16 +1,17 @@
-//! Tensors in host memory that a caller owns: pointers to their first elements, apart by what is done with them.
+//! Tensors in host memory that a caller owns: pointers to their first elements, separated by their use.
 //!
-//! The pointers carry no lifetime and no length: [`ReadTensors`] and [`WriteTensors`] do, by the promise of who makes them.
+//! The pointers carry no lifetime and no length: [`ReadTensors`] and [`WriteTensors`] do, by the promise of their
+//! creator.
 
 use std::marker::PhantomData;
 use std::ptr;
 
-/// A tensor that is read: its first element; null where there is none.
+/// A tensor that is read: a pointer to its first element; null if there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct ReadPointer(*const u8);
 
-/// A tensor that is written: its first element; null where there is none.
+/// A tensor that is written: a pointer to its first element; null if there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct WritePointer(*mut u8);
@@ -33,12 +34,12 @@ impl ReadPointer {
         ReadPointer(slice.as_ptr().cast())
     }
 
-    /// What C++ passed as a number; 0 is no tensor.
+    /// From an address that C++ passed as a number; 0 is no tensor.
     pub fn exposed(address: usize) -> Self {
         ReadPointer(ptr::with_exposed_provenance(address))
     }
 
-    /// Where it is, in the memory of whatever device; 0 is no tensor.
+    /// Its address, in the memory of any device; 0 is no tensor.
     pub fn address(self) -> usize {
         self.0.addr()
     }
@@ -48,7 +49,7 @@ impl ReadPointer {
         self.0.is_null()
     }
 
-    /// So many bytes further on in the tensor; no tensor stays none.
+    /// This many bytes further on in the tensor; no tensor stays none.
     #[inline]
     pub fn behind(self, bytes: usize) -> Self {
         if self.is_null() { self } else { ReadPointer(self.0.wrapping_add(bytes)) }
@@ -70,7 +71,7 @@ impl WritePointer {
         WritePointer(slice.as_mut_ptr().cast())
     }
 
-    /// What C++ passed as a number; 0 is no tensor.
+    /// From an address that C++ passed as a number; 0 is no tensor.
     pub fn exposed(address: usize) -> Self {
         WritePointer(ptr::with_exposed_provenance_mut(address))
     }
@@ -80,12 +81,12 @@ impl WritePointer {
         self.0.is_null()
     }
 
-    /// The same tensor, to be read.
+    /// The same tensor, for reading.
     pub fn to_read(self) -> ReadPointer {
         ReadPointer(self.0)
     }
 
-    /// So many bytes further on in the tensor; no tensor stays none.
+    /// This many bytes further on in the tensor; no tensor stays none.
     #[inline]
     pub fn behind(self, bytes: usize) -> Self {
         if self.is_null() { self } else { WritePointer(self.0.wrapping_add(bytes)) }
@@ -106,8 +107,8 @@ pub struct ReadTensors<'a> {
 
 impl<'a> ReadTensors<'a> {
     /// # Safety
-    /// For `'a` each memory that is not null can be read, as long as it is later asked for and as that type, and nobody writes
-    /// to it.
+    /// For `'a` each memory that is not null must be readable, for the length that is later requested and as that type,
+    /// and must not be written to.
     pub unsafe fn new(pointers: &'a [ReadPointer]) -> Self {
         ReadTensors { pointers }
     }
@@ -145,17 +146,18 @@ impl<'a> ReadTensors<'a> {
     }
 }
 
-/// Tensors that are written. There is one of it for its memory: it is lent, not copied.
+/// Tensors that are written. Each memory has only one value of this type, which is lent, not copied.
 pub struct WriteTensors<'a> {
     pointers: &'a [WritePointer],
-    /// What is written is not used otherwise.
+    /// Memory that is written is not used otherwise.
     _alone: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> WriteTensors<'a> {
     /// # Safety
-    /// For `'a` each memory that is not null can be written and read, as long as it is later asked for and as that type, and
-    /// what is written through this value is used by nobody else. Several tensors may be the same memory.
+    /// For `'a` each memory that is not null must be readable and writable, for the length that is later requested and
+    /// as that type, and memory written through this value must not be used otherwise. Several tensors may be the same
+    /// memory.
     pub unsafe fn new(pointers: &'a [WritePointer]) -> Self {
         WriteTensors { pointers, _alone: PhantomData }
     }
@@ -192,12 +194,12 @@ fn check<X>(index: usize, data: *const u8) {
     assert!(!data.is_null() && data.cast::<X>().is_aligned(), "tensor {index} has the address {data:p}");
 }
 
-/// What the elements of a tensor may be read as.
+/// The types as which the elements of a tensor may be read.
 pub trait Element: Copy + 'static {}
 impl Element for f32 {}
 impl Element for f64 {}
 impl Element for i64 {}
-/// Of a tensor that is kept in bytes.
+/// Element of a tensor that is kept in bytes.
 impl Element for u64 {}
 /// bool: any byte but 0 is true.
 impl Element for u8 {}

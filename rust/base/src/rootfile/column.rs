@@ -1,4 +1,4 @@
-//! Columns of a tree: what each is, and how it can be read, or why not.
+//! Columns of a tree: the type of each, and how it can be read, or why not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::tree::{Baskets, Branch, Description, Leaf};
 use crate::columns::branch::{Element, Shape};
 
-/// Leaves of one branch beyond this are a tree that was made to be refused.
+/// More leaves of one branch than this mean a malicious tree.
 const MOST_LEAVES: usize = 1 << 12;
 
-/// In `TIOFeatures`: the offsets of entries are left out of baskets.
+/// In `TIOFeatures`: baskets leave out the offsets of entries.
 const NO_OFFSETS: u8 = 1;
 
 /// A column: a leaf of a branch.
@@ -25,20 +25,20 @@ pub struct Column {
     pub raw_bytes: i64,
     /// Bytes of the branch in the file.
     pub stored_bytes: i64,
-    /// How it is read, or why it is not.
+    /// How it is read, or the reason why not.
     pub layout: Result<Layout, String>,
     /// Whether ROOT, too, finds these numbers under this name, and no others.
     pub plain: bool,
 }
 
-/// Where the numbers of a column lie.
+/// The layout of a column's numbers.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Their type.
     pub element: Element,
-    /// How they lie in an entry.
+    /// Layout within an entry.
     pub shape: Shape,
-    /// Where their baskets lie.
+    /// Positions of their baskets.
     pub baskets: Arc<Baskets>,
 }
 
@@ -52,9 +52,9 @@ pub fn columns(tree: &Description, file_compression: i32) -> Vec<Column> {
     columns
 }
 
-/// Names of the branches that are one column each, called like it in C++ and at home in the tree itself, where no other branch
-/// has that name: ROOT looks for a column in branches, their parts and leaves in turn. None in a tree with branches that
-/// were left unread.
+/// Names of the branches that have one column each, whose name is valid in C++ and unique in the tree itself: ROOT
+/// looks for a column in branches, their parts and leaves in turn. Empty for a tree with branches that were left
+/// unread.
 fn plain_names(tree: &Description) -> HashSet<&str> {
     let unread = |branch: &Branch| branch.leaves.is_empty() && branch.parts == 0;
     if tree.branches.iter().any(unread) {
@@ -69,7 +69,7 @@ fn plain_names(tree: &Description) -> HashSet<&str> {
     plain.map(|branch| branch.name.as_str()).collect()
 }
 
-/// Whether `name` is one in C++ and none that a data frame has for its own columns.
+/// Whether `name` is valid in C++ and is not one that a data frame uses for its own columns.
 fn is_plain(name: &str) -> bool {
     let letters = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
     let own = name.starts_with("rdf") || name.starts_with("tdf");
@@ -191,7 +191,7 @@ fn element_of_vector(name: &str) -> Option<Element> {
     })
 }
 
-/// Whether all entries lie in baskets of the file.
+/// Whether all entries are in baskets of the file.
 fn check_baskets(branch: &Branch, entries: i64) -> Result<(), String> {
     if !branch.file.is_empty() {
         return Err(format!("its baskets lie in another file, {}", branch.file));

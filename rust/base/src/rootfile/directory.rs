@@ -1,4 +1,4 @@
-//! What lies in a file: its header and the keys of its folders.
+//! The contents of a file: its header and the keys of its folders.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -11,15 +11,15 @@ use crate::columns::record::{Key, read};
 const HEADER: usize = 64;
 /// Files beyond 2 GiB add this to their version, and have positions of eight bytes.
 const WIDE_FILE: i32 = 1_000_000;
-/// Before it, baskets did not say whether they are compressed.
+/// Before this version, baskets did not record whether they are compressed.
 const OLDEST: i32 = 30402;
-/// So do folders.
+/// Folders with positions of eight bytes add this to their version.
 const WIDE_FOLDER: u16 = 1000;
 /// Bytes of the longest description of a folder.
 const FOLDER: usize = 42;
-/// Folders in folders beyond this are a file that was made to be refused.
+/// Deeper nesting of folders means a malicious file.
 const DEEPEST: usize = 64;
-/// The list of keys of a folder that claims more bytes is refused.
+/// A folder's list of keys that claims more bytes is refused.
 const LONGEST_LIST: usize = 256 << 20;
 
 /// Classes that hold a `TTree`.
@@ -28,28 +28,28 @@ const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];
 /// Classes of RNTuples, today's name and that of the years before 6.34.
 const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
 
-/// What the header of a file says.
+/// The fields of a file's header.
 pub struct Header {
-    /// Where the description of the file's own folder stands.
+    /// Position of the description of the file's own folder.
     root: u64,
     /// ROOT's number, 100 * algorithm + level.
     pub compression: i32,
 }
 
-/// A tree that a key leads to.
+/// A key of a tree.
 pub struct Found {
     /// With the path of its folders before it: `run1/events`.
     pub name: String,
-    /// `TTree` or a class that begins like it.
+    /// `TTree` or a class whose data begin with one.
     pub class: String,
-    /// Of its newest cycle.
+    /// Its newest cycle.
     pub key: Key,
 }
 
-/// What lies in a file, named with its folders.
+/// The contents of a file, named with their folders.
 #[derive(Default)]
 pub struct Contents {
-    /// Of each name the newest.
+    /// The newest key of each name.
     pub trees: Vec<Found>,
     /// Names of RNTuples.
     pub rntuples: BTreeSet<String>,
@@ -57,7 +57,7 @@ pub struct Contents {
     pub others: BTreeSet<String>,
 }
 
-/// Everything that the keys of the file's folders lead to.
+/// Everything that the keys of the file's folders refer to.
 pub fn contents(file: &File, size: u64, header: &Header) -> Result<Contents> {
     let (seen, numbers) = (HashSet::new(), HashMap::new());
     let mut search = Search { file, size, seen, listed: 0, numbers, found: Contents::default() };
@@ -65,7 +65,7 @@ pub fn contents(file: &File, size: u64, header: &Header) -> Result<Contents> {
     Ok(search.found)
 }
 
-/// Why a file is not read, and what to do about it.
+/// Why a file is not read, and the remedy.
 pub struct Refusal {
     pub what: String,
     pub remedy: &'static str,
@@ -116,7 +116,7 @@ struct Search<'a> {
     size: u64,
     /// Folders that were visited.
     seen: HashSet<u64>,
-    /// Bytes of the lists read so far: they share no byte in a sound file.
+    /// Bytes of the lists read so far: in a valid file they do not overlap.
     listed: u64,
     /// Places of the names in `found.trees`.
     numbers: HashMap<String, usize>,
@@ -146,7 +146,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Of several cycles the last counts.
+    /// The last of several cycles counts.
     fn add(&mut self, found: Found) {
         let number = *self.numbers.entry(found.name.clone()).or_insert(self.found.trees.len());
         match self.found.trees.get_mut(number) {

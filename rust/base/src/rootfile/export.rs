@@ -15,19 +15,19 @@ use crate::tensor_file::{self, Tensor};
 /// `oxyroot` writes positions of four bytes.
 pub(crate) const LARGEST_ROOT_FILE: usize = 1 << 30;
 
-/// Kinds of file that a table can be written to.
+/// Kinds of file to which a table can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One tensor `features` [entries, width], float32; the metadata's `columns` is a JSON list of their names.
     Safetensors,
-    /// Names in the first line, then a line an entry; numbers as short as they can be read back exactly.
+    /// Names in the first line, then one line per entry; numbers in the shortest form that reads back exactly.
     Csv,
     /// A tree of float branches, uncompressed.
     Root,
 }
 
 impl Format {
-    /// As the ending of `path` says.
+    /// The kind for the extension of `path`.
     pub fn of(path: &Path) -> Result<Self> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("safetensors") => Ok(Self::Safetensors),
@@ -42,7 +42,7 @@ impl Format {
 }
 
 impl Table {
-    /// Writes the table to `path`, whole or not at all. `tree` is its name there, where the format has one.
+    /// Writes the table to `path`, whole or not at all. `tree` is its name there, if the format has one.
     pub fn write(self, path: &Path, format: Format, tree: &str) -> Result<()> {
         let failed = |error| Error::io(path, error);
         atomic_file::replace(path, |new| match format {
@@ -52,7 +52,7 @@ impl Table {
         })
     }
 
-    /// Writes to `new` what is to become `path`.
+    /// Writes to `new` the file that is to become `path`.
     fn write_safetensors(&self, new: &Path, path: &Path) -> Result<()> {
         let numbers = self.rows.as_slice();
         let shape = [numbers.len() / self.names.len().max(1), self.names.len()];
@@ -74,7 +74,7 @@ impl Table {
         to.flush()
     }
 
-    /// Writes to `new` what is to become `path`.
+    /// Writes to `new` the file that is to become `path`.
     fn write_root(self, new: &Path, path: &Path, tree: &str) -> Result<()> {
         if self.rows.as_slice().len() > LARGEST_ROOT_FILE / size_of::<f32>() {
             let what =
@@ -94,7 +94,7 @@ impl Table {
     }
 }
 
-/// Writes to `new`, which is to become `path`, a tree `name` of the branches that `add` gives it.
+/// Writes to `new`, which is to become `path`, a tree `name` with the branches that `add` adds to it.
 pub(crate) fn write_tree(new: &Path, path: &Path, name: &str, add: impl FnOnce(&mut WriterTree)) -> Result<()> {
     let text = new.to_str().ok_or_else(|| Error::invalid(format!("{path:?} is no UTF-8"), "choose another name"))?;
     let failed = |error: &dyn std::fmt::Debug| {

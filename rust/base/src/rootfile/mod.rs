@@ -1,13 +1,14 @@
-//! ROOT files without ROOT: which trees lie in a file, what their columns are, and their numbers.
+//! ROOT files without ROOT: the trees in a file, their columns, and the values of these.
 //!
-//! [`RootFile`] reads what a file and its trees say about themselves and gives the places of the baskets to the fast
-//! reader in [`columns`](crate::columns). The plugin asks it first for a local file, because ROOT takes 0.1 s to open its
-//! first one, and lets ROOT describe what is not plain ([`Tree::plain`]). So a file is read by the same decoder with ROOT
-//! and without, and what that decoder is not certain of is refused here, with the reason, where the plugin turns to ROOT.
+//! [`RootFile`] reads how a file and its trees describe themselves and passes the positions of the baskets to the fast
+//! reader in [`columns`](crate::columns). The plugin asks it first for a local file, because ROOT takes 0.1 s to open
+//! its first one, and lets ROOT describe what is not plain ([`Tree::plain`]). So the same decoder reads a file with
+//! ROOT and without. What that decoder does not support is refused here, with the reason; the plugin turns to ROOT
+//! instead.
 //!
-//! The crate `oxyroot` writes trees here. It does not read them: it keeps the positions of baskets to itself, so its own
-//! decoder would have to be used, which takes no file of ROOT 6.37 or newer, no zstd and no "CS", puts baskets that lie
-//! inside the tree into the wrong place, and trusts the sizes that a file claims.
+//! The crate `oxyroot` writes trees here. It is not used to read them: it does not expose the positions of baskets, so
+//! its own decoder would have to be used, which supports no file of ROOT 6.37 or newer, no zstd and no "CS", puts
+//! baskets stored inside the tree into the wrong place, and trusts the sizes that a file claims.
 
 mod column;
 mod directory;
@@ -34,7 +35,7 @@ use directory::{Contents, Found, Refusal};
 
 const REMEDY: &str = "read it with ROOT (the plugin's Dataset::Add does), or write it again";
 
-/// More numbers an entry than this are a mistake in a length.
+/// More numbers per entry than this mean a mistake in a length.
 const WIDEST: usize = 1 << 24;
 
 /// A file with trees.
@@ -43,7 +44,7 @@ pub struct RootFile {
     file: File,
     size: u64,
     compression: i32,
-    /// Before anything was read.
+    /// Its identity before anything was read.
     identity: Identity,
     contents: Contents,
 }
@@ -52,37 +53,37 @@ pub struct RootFile {
 pub struct Tree {
     path: PathBuf,
     identity: Identity,
-    /// With its folders: `run1/events`.
+    /// Its name, with its folders: `run1/events`.
     pub name: String,
     /// Number of entries.
     pub entries: u64,
-    /// In the order of the file.
+    /// Columns in the order of the file.
     pub columns: Vec<Column>,
 }
 
-/// Numbers of a tree.
+/// Values of a tree.
 pub struct Table {
     /// [entries, names], row-major.
     pub rows: HostBuffer<f32>,
-    /// Of the numbers of an entry: `pt`, `jets[0]`, …
+    /// Names of the numbers of an entry: `pt`, `jets[0]`, …
     pub names: Vec<String>,
     /// The first number that is not finite, and the name of its column.
     pub bad: Option<(String, BadValue)>,
 }
 
-/// A column that is wanted and how many numbers of an entry: 0 for as many as each entry has.
+/// A requested column, and how many numbers of an entry: 0 for as many as each entry has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// Of the column.
+    /// Name of the column.
     pub name: String,
-    /// Cut or padded to so many; 0: as the column has.
+    /// Truncated or padded to this length; 0: the column's own.
     pub length: usize,
 }
 
 impl RootFile {
     /// Opens the file at `path` and finds its trees.
     pub fn open(path: &Path) -> Result<Self> {
-        // Opening a pipe would wait for who writes into it.
+        // Opening a pipe would wait for its writer.
         let data = fs::metadata(path).map_err(|error| Error::io(path, error))?;
         if !data.is_file() {
             let what = format!("{} is not a regular file (a folder, a pipe or a device)", path.display());
@@ -108,7 +109,7 @@ impl RootFile {
         self.contents.rntuples.iter().map(String::as_str)
     }
 
-    /// What the tree `name` says about itself.
+    /// The description of the tree `name`.
     pub fn tree(&self, name: &str) -> Result<Tree> {
         if self.contents.rntuples.contains(name) {
             return Err(refused(&self.path, &format!("'{name}' is an RNTuple, whose columns only ROOT can read")));
@@ -129,7 +130,7 @@ impl RootFile {
         Ok(Tree { path: self.path.clone(), identity: self.identity, name: name.to_owned(), entries, columns })
     }
 
-    /// The same where `name` cannot be taken for anything else in the file.
+    /// The same if `name` cannot mean anything else in the file.
     pub fn only_tree(&self, name: &str) -> Result<Tree> {
         if self.contents.others.contains(name) {
             return Err(refused(&self.path, &format!("'{name}' is the name of several objects")));
@@ -147,7 +148,7 @@ fn refused(path: &Path, what: &str) -> Error {
 }
 
 impl Tree {
-    /// The columns that can be read without being told a length: scalars and arrays of a fixed one.
+    /// The columns that can be read without a given length: scalars and arrays of a fixed length.
     pub fn fixed(&self) -> Vec<Wanted> {
         let fixed = self
             .columns
@@ -184,29 +185,30 @@ impl Tree {
         Ok(Table { rows, names, bad: bad.map(|bad| (wanted[bad.branch].name.clone(), bad)) })
     }
 
-    /// The file without columns, if nobody wrote to it while it was described.
+    /// The file without columns, if it was not written to while it was described.
     pub fn file(&self) -> Result<TreeFile> {
         let path = self.path.to_str();
         let path = path.ok_or_else(|| Error::invalid(format!("{:?} is no UTF-8", self.path), "rename the file"))?;
         TreeFile::described(path, self.entries, self.identity)
     }
 
-    /// How the column `name` lies in the file, where ROOT, too, finds this column under that name and reads it as it is; else
-    /// nothing.
+    /// The layout of the column `name` in the file, if ROOT, too, finds this column under that name and reads it
+    /// correctly; otherwise nothing.
     pub fn plain(&self, name: &str) -> Option<&Layout> {
         let layout = self.columns.iter().find(|column| column.plain && column.name == name)?.layout.as_ref().ok()?;
-        // ROOT repeats a number behind a basket without entries.
+        // ROOT repeats a number after a basket without entries.
         let firsts = &layout.baskets.firsts;
         firsts.windows(2).all(|pair| pair[0] < pair[1]).then_some(layout)
     }
 
-    /// Room for the numbers of all entries, which takes memory only as it is written: their number is the file's word.
+    /// Room for the numbers of all entries, which takes memory only as it is written: the file alone claims their
+    /// number.
     fn rows(&self, width: usize) -> Result<HostBuffer<f32>> {
         let count = usize::try_from(self.entries).ok().and_then(|entries| entries.checked_mul(width));
         HostBuffer::pages(count.unwrap_or(usize::MAX))
     }
 
-    /// The branch of a wanted column, without its baskets, and where they lie.
+    /// The branch of a requested column, without its baskets, and their positions.
     fn branch(&self, wanted: &Wanted) -> Result<(Branch, &Layout)> {
         let refuse = |what: &str, remedy: &str| {
             let place = format!("{}, tree '{}', column '{}'", self.path.display(), self.name, wanted.name);

@@ -1,16 +1,16 @@
-//! A tree as it describes itself: entries, branches, where their baskets lie and what their leaves are.
+//! The description of a tree by itself: entries, branches, the positions of their baskets and their leaves.
 //!
 //! The layouts are those of the streamers of `TTree` (versions 16 to 20), `TBranch` (10 to 13), `TBranchElement` (8 to
-//! 10) and `TLeaf`, that is of ROOT 5 and 6. What a later version adds would stand elsewhere, so it is refused.
+//! 10) and `TLeaf`, that is of ROOT 5 and 6. A later version may place members differently, so it is refused.
 
 use std::sync::Arc;
 
 use crate::columns::bytes::{Cursor, Pointer, Result};
 
-/// Branches in branches beyond this are a tree that was made to be refused.
+/// Deeper nesting of branches means a malicious tree.
 const DEEPEST: usize = 64;
 
-/// What a tree says about itself.
+/// The description of a tree.
 #[derive(Debug, Default)]
 pub struct Description {
     /// Entries.
@@ -22,15 +22,15 @@ pub struct Description {
 /// A branch that has leaves, as its streamer wrote it.
 #[derive(Debug, Default)]
 pub struct Branch {
-    /// Names of the branches that it is part of are before it, where ROOT put them there.
+    /// Preceded by the names of the branches that contain it, if ROOT put them there.
     pub name: String,
     /// ROOT's number, 100 * algorithm + level.
     pub compression: i32,
     /// Entries.
     pub entries: i64,
-    /// Its first entry, 0 as a rule.
+    /// Its first entry, usually 0.
     pub first_entry: i64,
-    /// Whether its baskets say where each entry begins.
+    /// Whether its baskets record where each entry begins.
     pub offsets: bool,
     /// Bits of `TIOFeatures`.
     pub features: u8,
@@ -38,15 +38,15 @@ pub struct Branch {
     pub raw_bytes: i64,
     /// Bytes of its baskets in the file.
     pub stored_bytes: i64,
-    /// Baskets that lie in the file, in order.
+    /// Baskets that are in the file, in order.
     pub baskets: Arc<Baskets>,
-    /// Baskets that lie in the tree itself.
+    /// Baskets that are in the tree itself.
     pub embedded: usize,
-    /// The file that the baskets lie in, if it is another one.
+    /// The file that holds the baskets, if it is another one.
     pub file: String,
-    /// In the order of their bytes in an entry.
+    /// Leaves in the order of their bytes in an entry.
     pub leaves: Vec<Leaf>,
-    /// What a `TBranchElement` adds.
+    /// The additional members of a `TBranchElement`.
     pub object: Option<Object>,
     /// Branches that it is divided into.
     pub parts: usize,
@@ -54,7 +54,7 @@ pub struct Branch {
     pub depth: usize,
 }
 
-/// Where baskets lie, a list for each quantity.
+/// The positions of baskets, a list for each quantity.
 #[derive(Debug, Default)]
 pub struct Baskets {
     /// Bytes of the record.
@@ -72,26 +72,26 @@ pub struct Leaf {
     pub class: String,
     /// Its name.
     pub name: String,
-    /// Numbers of an entry, or of each that the count announces.
+    /// Length per entry, or per element that the count announces.
     pub length: usize,
-    /// Whether its whole numbers have no sign.
+    /// Whether its integers are unsigned.
     pub unsigned: bool,
-    /// Whether another leaf says how many there are.
+    /// Whether another leaf contains its count.
     pub counted: bool,
 }
 
 /// Members of `TBranchElement`.
 #[derive(Debug, Default)]
 pub struct Object {
-    /// Class of the object, or of that whose member it is.
+    /// Class of the object, or of the object whose member it is.
     pub class: String,
     /// Number of the member; negative: the object itself.
     pub id: i32,
-    /// What kind of branch: 0 is a leaf.
+    /// Kind of branch: 0 is a leaf.
     pub kind: i32,
 }
 
-/// Reads the tree (of class `class`) that stands at the front.
+/// Reads the tree (of class `class`) at the front.
 pub fn parse(cursor: &mut Cursor, class: &str) -> Result<Description> {
     if class != "TTree" {
         cursor.header()?; // TNtuple and TNtupleD begin with the tree
@@ -146,7 +146,7 @@ fn branch(cursor: &mut Cursor, class: &str, into: &mut Vec<Branch>, depth: usize
             let at = base(cursor, into, depth)?;
             into[at].object = Some(object(cursor, version)?);
         }
-        // Left unread: ROOT knows more kinds (TBranchObject, TBranchRef, …), and they are told by name.
+        // Left unread: ROOT knows more kinds (TBranchObject, TBranchRef, …), which are recognised by name.
         _ => into.push(Branch { name: format!("({class})"), depth, ..Branch::default() }),
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! What a search found, in the file layout of the first mock-data challenge (MLGWSC-1, Phys. Rev. D 107 (2023) 023021).
+//! The results of a search, in the file layout of the first mock-data challenge (MLGWSC-1, Phys. Rev. D 107 (2023)
+//! 023021).
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// Writes the datasets `time` (s), `stat` and `var` (s), each a number for each candidate, of an HDF5 file.
 ///
-/// `tolerance` is `var`: how far from a signal a candidate counts as that signal.
+/// `tolerance` is `var`: the distance from a signal up to which a candidate counts as that signal.
 pub fn write_candidates(path: &Path, times: &[f64], statistics: &[f64], tolerance: f64) -> Result<()> {
     for (what, values) in [("time", times), ("statistic", statistics)] {
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {

@@ -1,4 +1,4 @@
-//! Datasets of HDF5 files, with every size checked before memory is asked for.
+//! Datasets of HDF5 files; every size is checked before memory is allocated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use hdf5_reader::{Dataset, Datatype, H5Type, Hdf5File, OpenOptions};
 use crate::error::{Error, Result, guard};
 use crate::text;
 
-/// Most bytes of a dataset: 4096 s of float64 at 16384 Hz, the longest files that are published.
+/// Largest dataset in bytes: 4096 s of float64 at 16384 Hz, the longest published files.
 const LARGEST: usize = 1 << 29;
 
-/// Bytes that one byte of a file can stand for: deflate makes at most 1032 of one.
+/// Bytes that one byte of a file can expand to: deflate makes at most 1032 of one.
 const EXPANSION: usize = 1100;
 
 /// Bytes of a dataset that is small by nature (masks, names, single numbers) in a file of any size.
@@ -24,10 +24,10 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Opens the file at `path`, and nothing that it links to.
+    /// Opens the file at `path`, and no file that it links to.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let about = fs::metadata(path).map_err(|error| Error::io(path, error))?;
-        // Opening a pipe would wait for who writes into it.
+        // Opening a pipe would wait for its writer.
         if !about.is_file() {
             let what = format!("{} is not a regular file (a folder, a pipe or a device)", path.display());
             return Err(Error::invalid(what, "name an HDF5 file"));
@@ -48,7 +48,7 @@ impl File {
         Ok(Self { path: path.to_path_buf(), file })
     }
 
-    /// What is wrong with the object `name`.
+    /// An error about the object `name`.
     pub(super) fn refusal(&self, name: &str, what: &str, remedy: &str) -> Error {
         Error::invalid(text::name(&format!("{}, {name}: {what}", self.path.display())), remedy)
     }
@@ -121,7 +121,7 @@ impl File {
         guard(|| self.dataset(name)?.read_string().map_err(|error| self.damaged(name, &error)))
     }
 
-    /// A number beside the dataset `name`.
+    /// An attribute, a number, of the dataset `name`.
     pub(super) fn attribute(&self, name: &str, attribute: &str) -> Result<f64> {
         guard(|| {
             let found = self.dataset(name)?.attribute(attribute).and_then(|found| found.read_as_f64());

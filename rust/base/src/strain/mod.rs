@@ -14,7 +14,7 @@ pub use table::{StrainTable, Windows};
 
 use crate::error::Result;
 
-/// The numbers of the dataset `name` (with its groups, as in `meta/psd`) of an HDF5 file, in C order.
+/// The values of the dataset `name` (with its groups, as in `meta/psd`) of an HDF5 file, in C order.
 pub fn read_hdf5(path: &Path, name: &str) -> Result<Vec<f64>> {
     hdf5::File::open(path)?.numbers(name)
 }

@@ -1,4 +1,4 @@
-//! One file: a series, and a mask a second of what is known about it.
+//! One file: a series, and a mask for each second that describes its quality.
 
 use std::path::{Path, PathBuf};
 
@@ -11,30 +11,30 @@ const STRAIN: &str = "strain/Strain";
 /// Highest sampling rate, Hz.
 const FASTEST: f64 = 65536.0;
 
-/// Most samples of a file.
+/// Largest number of samples in a file.
 const MOST: usize = 1 << 26;
 
-/// Bits that good seconds have: data are there, pass the vetoes for searches of compact binaries, and nobody moved the
-/// mirrors to imitate a signal. Simulated continuous waves are faint lines, which many sound files have.
+/// Bits that are set in good seconds: data exist, pass the vetoes for searches of compact binaries, and the mirrors
+/// were not moved to imitate a signal. Simulated continuous waves are faint lines, which many good files contain.
 pub const GOOD: [&str; 7] =
     ["DATA", "CBC_CAT1", "CBC_CAT2", "NO_CBC_HW_INJ", "NO_BURST_HW_INJ", "NO_DETCHAR_HW_INJ", "NO_STOCH_HW_INJ"];
 
 /// Strain of one detector.
 #[derive(Clone, Debug)]
 pub struct Strain {
-    /// Where it was read.
+    /// Path of its file.
     pub path: PathBuf,
     /// `H1`, `L1`, `V1`, …
     pub detector: String,
-    /// Samples a second, a whole number.
+    /// Samples per second, a whole number.
     pub rate: f64,
     /// GPS time of the first sample, s.
     pub start: f64,
-    /// [seconds · rate], without unit; NaN where there are no data.
+    /// [seconds · rate], without unit; NaN where data are missing.
     pub values: Vec<f64>,
-    /// [seconds], data quality: bit i says that the second passes what `bits[0][i]` names.
+    /// [seconds], data quality: bit i is set if the second passes the check that `bits[0][i]` names.
     pub quality: Vec<u32>,
-    /// [seconds], hardware injections: bit i says that there is none of the kind that `bits[1][i]` names.
+    /// [seconds], hardware injections: bit i is set if there is none of the kind that `bits[1][i]` names.
     pub injections: Vec<u32>,
     /// Names of the bits of both masks.
     pub bits: [Vec<String>; 2],
@@ -78,12 +78,12 @@ impl Strain {
         Ok(Self { path: path.to_path_buf(), detector, rate, start, values, quality, injections, bits })
     }
 
-    /// Samples a second.
+    /// Samples per second.
     pub fn samples_a_second(&self) -> usize {
         self.rate as usize
     }
 
-    /// [seconds], whether the bits of all `required` names are set and all samples are finite; of no names: those of
+    /// [seconds], whether the bits of all `required` names are set and all samples are finite; without names: those of
     /// [`GOOD`].
     pub fn good(&self, required: &[String]) -> Result<Vec<bool>> {
         let default = GOOD.map(str::to_owned);
@@ -102,7 +102,7 @@ impl Strain {
         Ok(seconds.map(passes).collect())
     }
 
-    /// Mask and bit of a name.
+    /// Mask and bit with this name.
     fn bit(&self, name: &str) -> Result<(usize, usize)> {
         let place = |(mask, names): (usize, &Vec<String>)| Some((mask, names.iter().position(|each| each == name)?));
         self.bits.iter().enumerate().find_map(place).ok_or_else(|| {
@@ -113,7 +113,7 @@ impl Strain {
     }
 }
 
-/// Samples a second of the strain.
+/// Samples per second of the strain.
 fn rate(file: &File) -> Result<f64> {
     let spacing = file.attribute(STRAIN, "Xspacing")?;
     let rate = (1.0 / spacing).round();
@@ -124,7 +124,7 @@ fn rate(file: &File) -> Result<f64> {
     Ok(rate)
 }
 
-/// The detector's name, which becomes that of a column.
+/// The detector's name, which becomes the name of a column.
 fn detector(file: &File) -> Result<String> {
     let name = file.text("meta/Detector")?;
     match (1..=16).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {

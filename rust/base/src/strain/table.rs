@@ -15,9 +15,9 @@ use crate::rootfile::{LARGEST_ROOT_FILE, write_tree};
 /// Windows of a series, in s.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
-    /// Of each.
+    /// Length of each.
     pub length: f64,
-    /// From the begin of one to that of the next.
+    /// Distance between the beginnings of two windows.
     pub stride: f64,
 }
 
@@ -26,11 +26,11 @@ pub struct StrainTable {
     rate: f64,
     /// GPS time of sample 0, s.
     origin: f64,
-    /// By name.
+    /// Strain by detector name.
     detectors: BTreeMap<String, Vec<Piece>>,
-    /// Samples that are taken.
+    /// Stretches of samples that are taken.
     stretches: Vec<Range<usize>>,
-    /// Whether only good seconds are.
+    /// Whether only good seconds are taken.
     only_good: bool,
 }
 
@@ -46,13 +46,13 @@ struct Piece {
 /// Samples at which entries of a tree begin.
 struct Entries {
     begins: Vec<usize>,
-    /// Samples of each; none: it is a sample of the series.
+    /// Samples per entry; none: an entry is one sample of the series.
     length: Option<usize>,
 }
 
 impl StrainTable {
-    /// Joins what was read of `strains`. The seconds that are taken are those in which all detectors have data of the quality
-    /// `required` (see [`Strain::good`]), or, without `only_good`, data at all.
+    /// Joins the contents of `strains`. The seconds taken are those in which all detectors have data of the quality
+    /// `required` (see [`Strain::good`]), or, without `only_good`, any data.
     pub fn new(strains: Vec<Strain>, required: &[String], only_good: bool) -> Result<Self> {
         let Some(first) = strains.first() else {
             return Err(Error::invalid("no file of strain is given", "name one or more"));
@@ -75,14 +75,14 @@ impl StrainTable {
         Ok(Self { rate, origin, detectors, stretches: stretches.unwrap_or_default(), only_good })
     }
 
-    /// Seconds of the stretches.
+    /// Total length of the stretches in seconds.
     pub fn seconds(&self) -> f64 {
         self.stretches.iter().map(|stretch| stretch.len()).sum::<usize>() as f64 / self.rate
     }
 
-    /// Writes a tree `strain` to `path`, whole or not at all: `gps`, the time of the (first) sample, s, and a column for each
-    /// detector: a number of each sample, or a list of those of each of the `windows`. Where bad seconds are taken, `good` is
-    /// 1 for entries without one. Returns the number of entries.
+    /// Writes a tree `strain` to `path`, whole or not at all: `gps`, the time of the (first) sample, s, and a column
+    /// for each detector: one number per sample, or a list of the samples of each of the `windows`. If bad seconds are
+    /// taken, `good` is 1 for entries without one. Returns the number of entries.
     pub fn write(self, path: &Path, windows: Option<Windows>) -> Result<usize> {
         if path.extension().is_none_or(|ending| ending != "root") {
             let what = format!("{} does not end in .root", path.display());
@@ -146,7 +146,7 @@ impl StrainTable {
         }
     }
 
-    /// Of samples that lie in one stretch.
+    /// The windows of samples that are in one stretch.
     fn samples(&self, detector: &str, samples: Range<usize>) -> &[f64] {
         let piece = self.piece(detector, samples.start);
         &piece.values[samples.start - piece.first..samples.end - piece.first]
@@ -203,7 +203,7 @@ fn good_samples(strain: &Strain, first: usize, required: &[String]) -> Result<Ve
     Ok(good)
 }
 
-/// Appends a range, to the last one where it continues that.
+/// Appends a range, joined with the last one if it continues that.
 fn join(ranges: &mut Vec<Range<usize>>, next: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if last.end == next.start => last.end = next.end,
@@ -211,7 +211,7 @@ fn join(ranges: &mut Vec<Range<usize>>, next: Range<usize>) {
     }
 }
 
-/// Appends the strain of a file to its detector's, which end before it.
+/// Appends the strain of a file to its detector's earlier strain.
 fn append(pieces: &mut Vec<Piece>, strain: Strain, first: usize, good: Vec<Range<usize>>) -> Result<()> {
     let end = pieces.last().map_or(0, |last| last.first + last.values.len());
     if first < end {

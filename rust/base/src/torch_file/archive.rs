@@ -1,4 +1,4 @@
-//! A zip archive of records in one folder, stored or deflated, with every size and checksum checked.
+//! A zip archive of records in one folder, stored or deflated; every size and checksum is checked.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -30,15 +30,15 @@ const DEFLATED: u16 = 8;
 /// Bit of the flags: the record is encrypted.
 const ENCRYPTED: u16 = 1;
 
-/// Bytes of the longest directory that is read: about a million records.
+/// Largest directory that is read, in bytes: about a million records.
 const LONGEST_DIRECTORY: u64 = 1 << 26;
-/// Bytes of all records that are deflated, once they are not: PyTorch deflates source text only, never numbers.
+/// Total size of all deflated records, inflated: PyTorch deflates only source text, never numbers.
 const MOST_DEFLATED: u64 = 1 << 26;
 
 /// A record of an archive.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Behind the archive's folder: "data.pkl".
+    /// Name below the archive's folder: "data.pkl".
     pub name: String,
     /// Bytes of the record itself.
     pub size: u64,
@@ -56,12 +56,12 @@ pub struct Archive {
     records: Vec<Record>,
 }
 
-/// Whether the file at `path` begins as a zip archive does.
+/// Whether the file at `path` begins like a zip archive.
 pub fn is_archive(path: &Path) -> bool {
     begins_with(path, &LOCAL)
 }
 
-/// Whether it begins as PyTorch wrote weights before version 1.6, as pickles without an archive.
+/// Whether it begins like weights that PyTorch wrote before version 1.6, as pickles without an archive.
 pub fn is_legacy(path: &Path) -> bool {
     begins_with(path, LEGACY)
 }
@@ -74,7 +74,7 @@ fn begins_with(path: &Path, expected: &[u8]) -> bool {
 }
 
 impl Archive {
-    /// Opens the file at `path`. Memory is taken for its directory alone, and that is limited.
+    /// Opens the file at `path`. Memory is allocated only for its directory, whose size is limited.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io(path, error);
         if !fs::metadata(path).map_err(failed)?.is_file() {
@@ -86,7 +86,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// In the order of the directory.
+    /// Records in the order of the directory.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -144,7 +144,7 @@ impl Archive {
 
     /// Start, length and count of the records of the directory.
     fn find_directory(&mut self, size: u64) -> Result<(u64, usize, u64)> {
-        // PyTorch writes no comment: the end is at the end.
+        // PyTorch writes no comment: the end record is at the end.
         let missing = |archive: &Self| {
             archive.damaged("its end is missing: the file was cut, or is none of PyTorch 1.6 or newer")
         };
@@ -180,7 +180,8 @@ impl Archive {
         Ok((start, length as usize, count))
     }
 
-    /// The record that `directory` describes at `at`, and where the next one is described. The name has the folder.
+    /// The record that `directory` describes at `at`, and the place of the next description. The name includes the
+    /// folder.
     fn central(&self, directory: &[u8], at: usize) -> Result<(Record, usize)> {
         let short = || self.damaged("its directory is too short");
         let fixed = directory.get(at..).and_then(|rest| rest.get(..CENTRAL_BYTES)).ok_or_else(short)?;
@@ -225,7 +226,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Finds the records' bytes, which end before `end` and must be apart.
+    /// Finds the records' bytes, which end before `end` and must not overlap.
     fn place(&mut self, end: u64) -> Result<()> {
         for index in 0..self.records.len() {
             let header = self.records[index].header;
@@ -250,10 +251,10 @@ impl Archive {
         }
     }
 
-    /// The bytes of a record, which are as many as it says, and have its checksum.
+    /// The bytes of a record, whose number and checksum are checked.
     pub fn read(&mut self, record: &Record) -> Result<Vec<u8>> {
         let failed = |archive: &Self| archive.damaged(&format!("record {} has other bytes", text::name(&record.name)));
-        // Both are limited: by the file, and by what may be deflated.
+        // Both are limited: by the file, and by the limit on deflated records.
         let stored = self.bytes(record.start, usize::try_from(record.stored).map_err(|_| failed(self))?)?;
         let bytes = match record.deflated {
             false => stored,
@@ -273,13 +274,14 @@ pub fn archive_of(records: &[(String, Vec<u8>)]) -> Option<Vec<u8>> {
     for (name, content) in records {
         let (size, at, length) =
             (u32::try_from(content.len()).ok()?, u32::try_from(bytes.len()).ok()?, u16::try_from(name.len()).ok()?);
-        // Version, flags, method, time and date are 0; then checksum, both sizes and the lengths of name and extra field.
+        // Version, flags, method, time and date are 0; then checksum, both sizes and the lengths of name and extra
+        // field.
         let mut about = [0; 10].to_vec();
         about.extend(crc32(content).to_le_bytes());
         about.extend([size, size].map(u32::to_le_bytes).concat());
         about.extend([length, 0].map(u16::to_le_bytes).concat());
         bytes.extend([&LOCAL[..], &about, name.as_bytes(), content].concat());
-        // The version of who made it before, and behind: comment, disk, attributes, place.
+        // Before them the version of the writer, after them comment, disk, attributes, place.
         directory.extend([&CENTRAL[..], &[0; 2], &about, &[0; 10], &at.to_le_bytes(), name.as_bytes()].concat());
     }
     let (count, length, start) =

@@ -1,7 +1,7 @@
 //! Networks that `torch.export.save` wrote (`.pt2`): a graph of LibTorch's operators as JSON, and raw elements of tensors.
 //!
-//! Format: `torch/_export/serde/schema.py` and `torch/export/pt2_archive` of PyTorch 2.11. Nothing in the file is run or
-//! unpickled; names of values and operators are replaced or checked before LibTorch sees them.
+//! Format: `torch/_export/serde/schema.py` and `torch/export/pt2_archive` of PyTorch 2.11. Nothing in the file is run
+//! or unpickled; names of values and operators are replaced or checked before LibTorch sees them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -20,13 +20,13 @@ const MODEL: &str = "models/model.json";
 /// Folders of tensors, each with the file that lists them.
 const TENSORS: [(&str, &str); 2] =
     [("data/weights", "model_weights_config.json"), ("data/constants", "model_constants_config.json")];
-/// Bytes of the longest JSON text that is read.
+/// Largest JSON text that is read, in bytes.
 const LONGEST: u64 = 1 << 26;
-/// Most bytes of records that several tensors share, each time that they are read again.
+/// Limit on bytes of records that several tensors share, counted each time that they are read again.
 const MOST_SHARED: usize = 1 << 30;
-/// Most operators of a network.
+/// Largest number of operators of a network.
 const MOST_NODES: usize = 1 << 16;
-/// What only checks sizes that were seen when the network was exported.
+/// Operators that only check sizes recorded at the export of the network.
 const CHECKS: [&str; 5] = [
     "_assert_scalar",
     "_assert_tensor_metadata",
@@ -43,7 +43,7 @@ pub fn is_exported(path: &Path) -> bool {
     super::is_archive(path) && Archive::open(path).is_ok_and(|archive| archive.record(MODEL).is_some())
 }
 
-/// The network at `path`. Throws for what is none, and for operators that are not LibTorch's.
+/// The network at `path`. Fails for other files, and for operators that are not LibTorch's.
 pub fn exported(path: &Path) -> Result<Script> {
     let mut archive = Archive::open(path)?;
     let model = json(&mut archive, MODEL)?;
@@ -79,7 +79,7 @@ fn json(archive: &mut Archive, name: &str) -> Result<Value> {
         .map_err(|error| archive.bad(format!("damaged: {name} cannot be read ({})", text::name(&error.to_string()))))
 }
 
-/// What is wrong, without the name of the file.
+/// The fault, without the name of the file.
 type Said<T> = std::result::Result<T, String>;
 
 fn damaged(what: &str) -> String {
@@ -98,14 +98,14 @@ fn string<'v>(value: &'v Value, name: &str) -> Said<&'v str> {
     field(value, name)?.as_str().ok_or_else(|| damaged(&format!("'{name}' is no text")))
 }
 
-/// The only entry of an object: a kind and what is of it.
+/// The only entry of an object: a kind and its content.
 fn kind(value: &Value) -> Said<(&str, &Value)> {
     let entries = value.as_object().filter(|entries| entries.len() == 1);
     let entry = entries.and_then(|entries| entries.iter().next());
     entry.map(|(kind, value)| (kind.as_str(), value)).ok_or_else(|| damaged("a value of no kind"))
 }
 
-/// Of a value of the graph.
+/// The name of a value of the graph.
 fn name_of(value: &Value) -> Said<&str> {
     let name = value.get("as_name").or_else(|| value.get("name")).and_then(Value::as_str);
     name.ok_or_else(|| damaged("a value without a name"))
@@ -118,7 +118,7 @@ fn size(value: &Value) -> Said<usize> {
     number.ok_or_else(|| damaged("a size of a tensor"))
 }
 
-/// Of the format's numbers for types.
+/// The type for one of the format's numbers.
 fn dtype(number: &Value) -> Said<Dtype> {
     Ok(match number.as_u64() {
         Some(1) => Dtype::U8,
@@ -156,16 +156,16 @@ struct Reader<'a> {
     /// Folders with the lists of their tensors.
     lists: Vec<(&'static str, Value)>,
     notation: Notation,
-    /// Of the graph, by the file's names.
+    /// Values of the graph, by the file's names.
     values: HashMap<String, String>,
     tensors: Vec<ScriptTensor>,
-    /// The first tensor of each place in the file.
+    /// The first tensor at each place in the file.
     places: HashMap<String, usize>,
-    /// Those that were read.
+    /// Tensors that were read.
     records: HashSet<String>,
     /// Bytes that were read again for another tensor.
     shared: usize,
-    /// Operators up to now.
+    /// Operators so far.
     nodes: usize,
 }
 
@@ -209,7 +209,7 @@ impl Reader<'_> {
         Ok(Script { text, tensors: self.tensors })
     }
 
-    /// Reads a tensor of the file, and gives its number.
+    /// Reads a tensor of the file, and returns its number.
     fn tensor(&mut self, name: &str, is_parameter: bool, is_persistent: bool) -> Said<usize> {
         let bad = |what: &str| format!("tensor {} {what}", text::name(name));
         let is_path = !name.is_empty() && name.split('.').all(|part| !part.is_empty()) && name.len() < 1000;
@@ -275,7 +275,8 @@ impl Reader<'_> {
         nodes.iter().try_for_each(|node| self.node(node))
     }
 
-    /// What runs with gradients or without, as a graph of its own, in the place of its call. What comes from one without them has none.
+    /// A graph of its own that runs with gradients or without, in the place of its call. Results of one without
+    /// gradients have none.
     fn wrapped(&mut self, node: &Value) -> Said<()> {
         fn argument(input: &Value) -> Said<(&str, &Value)> {
             kind(field(input, "arg")?)
@@ -317,7 +318,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What a graph inside another one gives: a tensor or a size.
+    /// The result of a graph inside another one: a tensor or a size.
     fn returned<'v>(&mut self, output: &'v Value) -> Said<(&'v str, String)> {
         let (what, value) = kind(output)?;
         match what {
@@ -361,7 +362,7 @@ impl Reader<'_> {
             }
             let is_mode = matches!((op, name), ("batch_norm", "training") | ("dropout", "train"));
             let (what, value) = kind(field(input, "arg")?)?;
-            // A network that was exported as it trains predicts in evaluation.
+            // A network that was exported in training mode predicts in evaluation mode.
             let argument = match is_mode && value.as_bool() == Some(true) {
                 true => Some("%training".to_owned()),
                 false => self.argument(what, value).map_err(|what| format!("{op}: {what}"))?,
@@ -396,7 +397,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A value of the graph; none: the operator's own.
+    /// A value of the graph; none: the operator's default.
     fn argument(&mut self, what: &str, value: &Value) -> Said<Option<String>> {
         let wrong = || damaged(&format!("an argument {}", text::name(what)));
         let items = || value.as_array().ok_or_else(wrong);
@@ -460,7 +461,7 @@ impl Reader<'_> {
         self.value(value, "as_name")
     }
 
-    /// What forward gives.
+    /// The results of forward.
     fn result(&mut self, specs: &[Value]) -> Said<String> {
         let mut results = Vec::new();
         for spec in specs {

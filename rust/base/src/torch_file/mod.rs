@@ -1,5 +1,6 @@
-//! Files of PyTorch, read without Python and without running anything: the zip archives of `torch.save` ([`StateDict`], weights by
-//! name), of `torch.jit.save` ([`sound_script`], networks, which LibTorch then loads) and of `torch.export.save` ([`exported`]).
+//! Files of PyTorch, read without Python and without running anything: the zip archives of `torch.save` ([`StateDict`],
+//! weights by name), of `torch.jit.save` ([`sound_script`], networks, which LibTorch then loads) and of
+//! `torch.export.save` ([`exported`]).
 //!
 //! Format: `torch/serialization.py` and `caffe2/serialize/inline_container.h` of PyTorch; zip: PKWARE's APPNOTE 6.3.10; pickles:
 //! Python's `pickletools`.

@@ -14,36 +14,36 @@ pub struct ScriptTensor {
     pub values: Packed,
     /// Whether it is a parameter, not a buffer.
     pub is_parameter: bool,
-    /// Whether a `state_dict` has it: not where it is a buffer with `persistent=False`, or a constant.
+    /// Whether a `state_dict` has it: not if it is a buffer with `persistent=False`, or a constant.
     pub is_persistent: bool,
     /// Whether it trains.
     pub trains: bool,
-    /// Whether the graph takes it.
+    /// Whether it is an input of the graph.
     pub is_used: bool,
-    /// Another one before it that is the same tensor.
+    /// An earlier tensor that is the same.
     pub same_as: Option<usize>,
 }
 
 /// A network.
 pub struct Script {
-    /// A graph of what is computed from, of the tensors that it takes, in their order, and perhaps of whether it trains (bool). An
-    /// operator's overload stands in an attribute of its node, and so do the names of its arguments, unless they are those of
-    /// the first ones.
+    /// The graph, whose inputs are the tensors that it takes, in their order, and perhaps whether it trains (bool). An
+    /// operator's overload is in an attribute of its node, and so are the names of its arguments, unless they are the
+    /// first ones in order.
     pub text: String,
-    /// Those that the graph takes, and others.
+    /// The tensors that the graph takes, and others.
     pub tensors: Vec<ScriptTensor>,
 }
 
 /// Lines of a graph.
 #[derive(Default)]
 pub struct Notation {
-    /// What was written.
+    /// The text so far.
     pub body: String,
     count: usize,
 }
 
 impl Notation {
-    /// A value that nothing is yet.
+    /// A value that is not defined yet.
     pub fn name(&mut self) -> String {
         self.count += 1;
         format!("%v{}", self.count)
@@ -56,10 +56,10 @@ impl Notation {
         name
     }
 
-    /// Values, each with its type, that one node gives.
+    /// Values, each with its type, that one node returns.
     pub fn lines(&mut self, values: &[(String, &str)], what: &str) {
         let values: Vec<String> = values.iter().map(|(name, kind)| format!("{name} : {kind}")).collect();
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(self.body, "  {} = {what}", values.join(", "));
     }
 
@@ -73,7 +73,7 @@ impl Notation {
         self.line("bool", &format!("prim::Constant[value={}]()", i64::from(value)))
     }
 
-    /// Nothing.
+    /// None.
     pub fn none(&mut self) -> String {
         self.line("NoneType", "prim::Constant()")
     }
@@ -92,7 +92,7 @@ impl Notation {
         }
     }
 
-    /// A text of letters, digits and what equations of `einsum` have; none: it has others.
+    /// A string of letters, digits and the characters of `einsum` equations; none: it has others.
     pub fn text(&mut self, text: &str) -> Option<String> {
         let is_plain = text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_ ,.->".contains(letter));
         is_plain.then(|| self.line("str", &format!("prim::Constant[value=\"{text}\"]()")))

@@ -1,26 +1,26 @@
-//! Pickles as data: a machine that builds values of plain types and calls nothing. What Python would call stays a
-//! [`Value::Call`] for the reader to look at, and a name that the reader does not expect is refused where it is met.
+//! Pickles as data: a machine that builds values of plain types and calls nothing. Python's calls stay a
+//! [`Value::Call`] for the reader to inspect, and a name that the reader does not expect is refused where it occurs.
 
 use std::collections::HashMap;
 
 use crate::text;
 
-/// Bytes of the longest pickle that is read: it describes some ten thousand tensors.
+/// Largest pickle that is read, in bytes: it describes some ten thousand tensors.
 pub const LONGEST: u64 = 1 << 24;
-/// Of values in one another, as deep as no file of PyTorch goes: others walk through them by recursion.
+/// Largest nesting of values, deeper than in any file of PyTorch: readers traverse them recursively.
 const DEEPEST: u32 = 500;
-/// Ways from a value to others: who walks through them goes all of them, also those to a value that many hold.
+/// Largest number of references between values: a traversal follows all of them, also those to a value that many hold.
 const MOST_WAYS: u64 = 1 << 24;
 /// Bytes of the longest whole number.
 const WIDEST: usize = 8;
 
-/// Which value, by number.
+/// A value, by number.
 pub type Id = usize;
 
 /// A value of a pickle.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Python's.
+    /// Python's None.
     None,
     /// `True`, `False`
     Bool(bool),
@@ -38,16 +38,16 @@ pub enum Value {
     Dict(Vec<(Id, Id)>),
     /// A function or class by its name, "torch FloatStorage".
     Global(String),
-    /// What a function would make of arguments, or a class of them and of a state.
+    /// The result that a function would make of arguments, or a class of them and of a state.
     Call {
-        /// A [`Value::Global`], mostly.
+        /// Usually a [`Value::Global`].
         function: Id,
-        /// A [`Value::Tuple`], mostly.
+        /// Usually a [`Value::Tuple`].
         arguments: Id,
-        /// That of an object.
+        /// State of an object.
         state: Option<Id>,
     },
-    /// What lies elsewhere in the archive.
+    /// Data elsewhere in the archive.
     Persistent(Id),
 }
 
@@ -58,7 +58,7 @@ pub struct Pickle {
 }
 
 impl Pickle {
-    /// Reads `bytes`. `known` says whether a name may stand in it. Errors say what was found.
+    /// Reads `bytes`. `known` tells whether a name may occur in it. Errors name what was found.
     pub fn read(bytes: &[u8], known: impl Fn(&str) -> bool) -> Result<Self, String> {
         let mut machine = Machine {
             bytes,
@@ -80,7 +80,7 @@ impl Pickle {
         Err("a pickle without an end".into())
     }
 
-    /// What the pickle stands for.
+    /// The value of the pickle.
     pub fn root(&self) -> Id {
         self.root
     }
@@ -95,7 +95,7 @@ impl Pickle {
         if let Value::Text(text) = self.get(id) { Some(text) } else { None }
     }
 
-    /// The whole number that it is, if that is not negative.
+    /// The whole number that it is, if not negative.
     pub fn size(&self, id: Id) -> Option<usize> {
         if let Value::Int(number) = self.get(id) { usize::try_from(*number).ok() } else { None }
     }
@@ -132,7 +132,7 @@ impl Pickle {
         }
     }
 
-    /// Refuses values that contain themselves, or others too deep, or the same others too often.
+    /// Refuses values that contain themselves, or are nested too deeply, or repeat the same values too often.
     fn check_depth(&self) -> Result<(), String> {
         const OPEN: u32 = u32::MAX;
         let mut depth = vec![0; self.values.len()];
@@ -173,7 +173,7 @@ impl Pickle {
 
 struct Machine<'a, F> {
     bytes: &'a [u8],
-    /// Of the whole pickle.
+    /// The value of the whole pickle.
     length: usize,
     known: F,
     values: Vec<Value>,
@@ -188,12 +188,12 @@ impl<F: Fn(&str) -> bool> Machine<'_, F> {
         self.bytes.split_off(..count).ok_or_else(|| "a pickle that is cut".to_owned())
     }
 
-    /// A number of so many bytes.
+    /// A number of `count` bytes.
     fn number(&mut self, count: usize) -> Result<u64, String> {
         Ok(self.take(count)?.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }
 
-    /// The bytes of a text whose length has so many bytes.
+    /// The bytes of a text whose length has `count` bytes.
     fn counted(&mut self, count: usize) -> Result<String, String> {
         let length = usize::try_from(self.number(count)?).unwrap_or(usize::MAX);
         Ok(String::from_utf8_lossy(self.take(length)?).into_owned())
@@ -211,7 +211,7 @@ impl<F: Fn(&str) -> bool> Machine<'_, F> {
         self.values.push(value);
     }
 
-    /// The last value, which a mark must not protect.
+    /// The last value, which must not be below a mark.
     fn pop(&mut self) -> Result<Id, String> {
         let bottom = self.marks.last().copied().unwrap_or(0);
         if self.stack.len() <= bottom {
@@ -220,7 +220,7 @@ impl<F: Fn(&str) -> bool> Machine<'_, F> {
         self.stack.pop().ok_or_else(|| "a pickle without values".to_owned())
     }
 
-    /// The values behind the last mark, which goes.
+    /// The values after the last mark, which is removed.
     fn marked(&mut self) -> Result<Vec<Id>, String> {
         let mark = self.marks.pop().ok_or("a pickle that takes values from a mark that it does not have")?;
         Ok(self.stack.split_off(mark))
@@ -252,7 +252,7 @@ impl<F: Fn(&str) -> bool> Machine<'_, F> {
         Ok(())
     }
 
-    /// Gives an object its state; of a dictionary those are attributes, which nobody reads.
+    /// Gives an object its state; for a dictionary the state is attributes, which nothing reads.
     fn build(&mut self) -> Result<(), String> {
         let given = self.pop()?;
         let object = *self.stack.last().ok_or("a pickle without values")?;
@@ -283,7 +283,7 @@ impl<F: Fn(&str) -> bool> Machine<'_, F> {
 
     fn remember(&mut self, bytes: usize) -> Result<(), String> {
         let (place, value) = (self.number(bytes)? as u32, self.stack.last().copied().ok_or("a pickle without values")?);
-        // Places are counted from 0; LibTorch takes memory for all of them up to this one.
+        // Places are counted from 0; LibTorch allocates memory for all of them up to this one.
         if place as usize >= self.length {
             return Err(format!("a pickle that remembers a value as number {place}, more than it can have"));
         }

@@ -1,4 +1,4 @@
-//! TorchScript networks, whose archive is looked at before LibTorch gets it.
+//! TorchScript networks; their archive is checked before LibTorch gets it.
 
 use std::path::Path;
 
@@ -10,17 +10,18 @@ use crate::text;
 
 /// Pickles that LibTorch reads.
 const PICKLES: [&str; 2] = ["data.pkl", "constants.pkl"];
-/// Tokens of an expression that may lie in one another, spaces before a statement, and `elif` in a source text: LibTorch reads all of
-/// these by recursion, and overflows the stack at some ten times as many. It writes far fewer itself.
+/// Limit on the nesting of tokens of an expression, on spaces before a statement, and on `elif` in a source text:
+/// LibTorch reads all of these recursively, and overflows the stack at some ten times as many. LibTorch itself writes
+/// far fewer.
 const DEEPEST: usize = 1000;
-/// Functions of a network: LibTorch compiles those that a function calls by recursion.
+/// Functions of a network: LibTorch compiles those that a function calls recursively.
 const MOST_FUNCTIONS: usize = 20_000;
-/// What LibTorch would run while it reads an object.
+/// Methods that LibTorch would run while it reads an object.
 const RUN_BY_READING: [&str; 2] = ["__setstate__", "__getstate__"];
 
-/// The archive at `path`, for LibTorch to load, written anew: without what is not needed, nothing deflated, every checksum
-/// right. Throws for a file whose sizes or checksums are wrong, which asks LibTorch to run code while it is read or to
-/// make anything but networks, tensors and plain values, or which is nested deeper than networks are.
+/// The archive at `path`, rewritten for LibTorch to load: only with the records that are needed, nothing deflated,
+/// every checksum right. Fails for a file whose sizes or checksums are wrong, which makes LibTorch run code while it is
+/// read or make anything but networks, tensors and plain values, or which is nested deeper than networks are.
 pub fn sound_script(path: &Path) -> Result<Vec<u8>> {
     let mut archive = Archive::open(path)?;
     if archive.record("constants.pkl").is_none() {
@@ -48,7 +49,7 @@ pub fn sound_script(path: &Path) -> Result<Vec<u8>> {
     archive_of(&records).ok_or_else(|| archive.bad("more than 4 GB, or 65535 records"))
 }
 
-/// What a network is made of.
+/// The names that a network consists of.
 fn known(name: &str) -> bool {
     let (module, class) = name.split_once(' ').unwrap_or((name, ""));
     match module {
@@ -56,7 +57,7 @@ fn known(name: &str) -> bool {
         "collections" => class == "OrderedDict",
         "torch._utils" => class == "_rebuild_tensor_v2",
         "torch" => class == "device" || class.ends_with("Storage"),
-        // Classes of LibTorch's own, whose bytes are read by native code.
+        // Classes of LibTorch's own, whose bytes native code reads.
         _ => module.starts_with("__torch__") && !module.starts_with("__torch__.torch.classes"),
     }
 }
@@ -69,7 +70,8 @@ fn check_source(bytes: &[u8]) -> Result<(), String> {
     check_nesting(source)
 }
 
-/// Counts how deep a parser may have to go: in each bracket the tokens since its last comma, and those before the bracket.
+/// Counts how deeply a parser may have to recurse: in each bracket the tokens since its last comma, and those before
+/// the bracket.
 fn check_nesting(source: &str) -> Result<(), String> {
     let (mut levels, mut spaces, mut alternatives) = (vec![0_usize], 0, 0);
     let (mut is_start, mut rest) = (true, source.as_bytes());

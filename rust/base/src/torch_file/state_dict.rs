@@ -11,21 +11,22 @@ use crate::error::{Error, Result};
 use crate::tensor_file::Packed;
 use crate::text;
 
-/// Under which checkpoints keep the weights: Lightning's, those of PyTorch's tutorials, and of its reference scripts.
+/// Keys under which checkpoints keep the weights: those of Lightning, of PyTorch's tutorials, and of its reference
+/// scripts.
 const WITHIN: [&str; 3] = ["state_dict", "model_state_dict", "model"];
 /// The record with the pickle.
 const PICKLE: &str = "data.pkl";
 /// Names of a dictionary that a message shows.
 const SHOWN: usize = 8;
 
-/// A tensor that lies in a record.
+/// A tensor stored in a record.
 struct View {
     dtype: Dtype,
     record: Record,
-    /// Of its first element, in elements.
+    /// Offset of its first element, in elements.
     offset: usize,
     shape: Vec<usize>,
-    /// In elements.
+    /// Strides in elements.
     strides: Vec<usize>,
 }
 
@@ -37,8 +38,8 @@ pub struct StateDict {
 }
 
 impl StateDict {
-    /// Opens the file at `path`. No code in it is run. Throws for a file with anything but tensors, plain values and dictionaries
-    /// of them, which it names.
+    /// Opens the file at `path`. No code in it is run. Fails for a file with anything but tensors, plain values and
+    /// dictionaries of them, and names what it found.
     pub fn open(path: &Path) -> Result<Self> {
         let mut archive = Archive::open(path)?;
         let (bytes, mut tensors) = (read_pickle(&mut archive, PICKLE)?, HashMap::new());
@@ -57,8 +58,8 @@ impl StateDict {
         Ok(StateDict { archive, names, tensors })
     }
 
-    /// Where all names begin alike and one of them then goes on with `name`, they begin there: in a checkpoint the network is a
-    /// member of something else ("model.0.weight").
+    /// If all names have a common prefix, and after it one of them is `name`, drops the prefix: in a checkpoint the
+    /// network is a member of something else ("model.0.weight").
     pub fn begin_at(&mut self, name: &str) {
         let behind = |full: &String| full.strip_suffix(name).filter(|before| before.ends_with('.')).map(str::to_owned);
         let Some(before) = self.names.iter().find_map(behind).filter(|_| !self.tensors.contains_key(name)) else {
@@ -72,7 +73,7 @@ impl StateDict {
         }
     }
 
-    /// Of all tensors, in their order.
+    /// Names of all tensors, in their order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -92,8 +93,8 @@ impl StateDict {
     }
 }
 
-/// The elements of a tensor in these bytes, of `size` bytes each, row-major. None: it reaches beyond them. An expanded tensor has
-/// more elements than there are: its shape is to be looked at before.
+/// The elements of a tensor in these bytes, of `size` bytes each, row-major. None: it reaches beyond them. An expanded
+/// tensor has more elements than are stored: check its shape first.
 pub fn row_major(bytes: &[u8], size: usize, offset: usize, shape: &[usize], strides: &[usize]) -> Option<Vec<u8>> {
     let count = shape.iter().try_fold(1_usize, |count, size| count.checked_mul(*size))?;
     let end = count.checked_mul(size)?;
@@ -127,7 +128,7 @@ pub fn row_major(bytes: &[u8], size: usize, offset: usize, shape: &[usize], stri
     Some(elements)
 }
 
-/// Whether the elements lie row-major, without gaps.
+/// Whether the elements are row-major, without gaps.
 fn is_dense(shape: &[usize], strides: &[usize]) -> bool {
     let mut expected = 1;
     shape.iter().zip(strides).rev().all(|(&size, &stride)| {
@@ -147,14 +148,14 @@ pub fn read_pickle(archive: &mut Archive, name: &str) -> Result<Vec<u8>> {
     archive.read(&record)
 }
 
-/// What a state_dict is made of.
+/// The names that a state_dict consists of.
 fn known(name: &str) -> bool {
     let made =
         ["collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", "torch Size"];
     made.contains(&name) || dtype(name).is_some()
 }
 
-/// What to do about a file of another kind.
+/// The remedy for a file of another kind.
 fn remedy(pickle: &[u8]) -> &'static str {
     match pickle.windows(9).any(|window| window == b"__torch__") {
         true => ": it is a TorchScript network, which CladTorch::Model::LoadTorchScript reads",
@@ -162,7 +163,7 @@ fn remedy(pickle: &[u8]) -> &'static str {
     }
 }
 
-/// Of a storage's class.
+/// Element type of a storage's class.
 fn dtype(name: &str) -> Option<Dtype> {
     Some(match name.strip_prefix("torch ")?.strip_suffix("Storage")? {
         "Float" => Dtype::F32,
@@ -203,7 +204,7 @@ fn entries(pickle: &Pickle) -> Result<&[(Id, Id)], String> {
     })
 }
 
-/// The tensor that a value is, inside of its record.
+/// The tensor that a value describes, inside its record.
 fn view(pickle: &Pickle, value: Id, records: &HashMap<&str, &Record>) -> Result<View, String> {
     let other = || "is no tensor".to_owned();
     let (function, arguments) = pickle.call(value).ok_or_else(other)?;

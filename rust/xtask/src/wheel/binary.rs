@@ -1,4 +1,5 @@
-//! Programs and libraries of a wheel: without paths of the machine that built them, and the tag of the systems they run on.
+//! Programs and libraries of a wheel: removes paths of the build machine, and determines the tag of the systems they
+//! run on.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -9,8 +10,8 @@ use anyhow::{Context, Result, bail};
 
 use xtask::project;
 
-/// Removes the build's paths from the binaries in `stage`; returns the platform tag, as in manylinux_2_34_x86_64 for what needs
-/// glibc 2.34.
+/// Removes the build's paths from the binaries in `stage`; returns the platform tag, such as manylinux_2_34_x86_64 if
+/// they need glibc 2.34.
 pub fn finish(stage: &Path) -> Result<String> {
     let private = private_folders();
     let mut glibc = 17; // The oldest that such tags know.
@@ -29,7 +30,7 @@ pub fn finish(stage: &Path) -> Result<String> {
     Ok(format!("manylinux_2_{glibc}_{}", env::consts::ARCH))
 }
 
-/// Folders of this machine that compilers write into messages: of the sources, of what was fetched, of other crates.
+/// Folders of this machine that compilers write into messages: of the sources, of fetched packages, of other crates.
 pub fn private_folders() -> BTreeSet<PathBuf> {
     let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let cargo = env::var_os("CARGO_HOME").map(PathBuf::from);
@@ -38,8 +39,9 @@ pub fn private_folders() -> BTreeSet<PathBuf> {
     given.into_iter().flatten().chain(full).filter(|folder| folder.components().count() > 1).collect()
 }
 
-/// Overwrites the names of `folders`, alone and in paths below them, byte by byte: nothing moves. The compilers' own options would do the
-/// same, but with them every crate and LibTorch's wrapper would be compiled once more for the wheel alone.
+/// Overwrites the names of `folders`, alone and in paths below them, byte by byte: nothing moves. The compilers' own
+/// options would have the same effect, but with them every crate and LibTorch's wrapper would be compiled again for the
+/// wheel alone.
 pub fn erase(bytes: &mut [u8], folders: &BTreeSet<PathBuf>) -> bool {
     let mut found = false;
     for folder in folders {
@@ -54,14 +56,14 @@ pub fn erase(bytes: &mut [u8], folders: &BTreeSet<PathBuf>) -> bool {
     found
 }
 
-/// Where `text` begins in `bytes`.
+/// The position of `text` in `bytes`.
 pub fn places<'a>(bytes: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let first = text[0];
     let candidates = bytes.iter().enumerate().filter(move |&(_, &byte)| byte == first);
     candidates.map(|(place, _)| place).filter(move |&place| bytes[place..].starts_with(text))
 }
 
-/// The N of the highest symbol version GLIBC_2.N that a binary asks for.
+/// The N of the highest symbol version GLIBC_2.N that a binary requires.
 fn newest_glibc(bytes: &[u8]) -> u32 {
     const VERSION: &[u8] = b"GLIBC_2.";
     let number = |place: usize| {

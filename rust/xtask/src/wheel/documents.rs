@@ -1,11 +1,11 @@
-//! README and pages as the wheel has them: what they link to lies elsewhere there, or is not part of it.
+//! README and pages for the wheel: the targets of their links are elsewhere there, or not part of it.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Where the pages lie, from `site-packages`.
+/// The folder of the pages, from `site-packages`.
 const PAGES: &str = "cladtorch/doc";
 
 /// Files outside of `cpp/doc` that cmake/Wheel.cmake puts beside the pages, with their names there.
@@ -15,7 +15,7 @@ const MOVED: [(&str, &str); 3] = [
     ("rust/src/graph/lower/operators.md", "operator_table.md"),
 ];
 
-/// The part of the README that is about the checkout, and what the description of the wheel has instead.
+/// The part of the README about the checkout, and its replacement in the description of the wheel.
 const OF_CHECKOUT: [&str; 2] = ["## Two commands\n", "## In C++\n"];
 const OF_WHEEL: &str = "## In the wheel
 
@@ -41,7 +41,7 @@ pub fn description(readme: &str) -> Result<String> {
     }))
 }
 
-/// Makes the pages in `folder` link to what lies beside them.
+/// Makes the pages in `folder` link to the files beside them.
 pub fn arrange(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("no pages in {}", folder.display()))? {
         let path = entry?.path();
@@ -60,14 +60,14 @@ fn of_page(text: &str, target: &str) -> String {
     }
 }
 
-/// The name beside the pages of what has this path in the checkout; none where the wheel lacks it.
+/// The name beside the pages of the file with this path in the checkout; none if the wheel lacks it.
 fn name_of(path: &str) -> Option<&str> {
     let moved = MOVED.iter().find(|(from, _)| *from == path).map(|(_, name)| *name);
     moved.or_else(|| (!path.contains('/') && path != "CONTRIBUTING.md").then_some(path))
 }
 
-/// `page` with each link to a file outside of code, `[text](target)`, replaced by what `change` makes of it; images keep
-/// their `!` where something is left of them.
+/// `page` with each link outside of code, `[text](target)`, replaced by the result of `change`; images keep their `!`
+/// if something of them is left.
 fn with_links(page: &str, change: impl Fn(&str, &str) -> String) -> String {
     let (mut made, mut in_code) = (String::new(), false);
     for line in page.split_inclusive('\n') {
@@ -94,7 +94,7 @@ fn line_with_links(line: &str, change: &impl Fn(&str, &str) -> String) -> String
     made + rest
 }
 
-/// What is before the first link of `line`, its text and target, and what follows.
+/// The text before the first link of `line`, its text and target, and the rest.
 fn next_link(line: &str) -> Option<(&str, &str, &str, &str)> {
     let middle = line.find("](")?;
     let open = line[..middle].rfind('[')?;

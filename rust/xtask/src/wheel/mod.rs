@@ -1,5 +1,6 @@
-//! `wheel`: packs the plugin for pip. `cmake --install --component wheel` lays out the files (cmake/Wheel.cmake); this adds what
-//! the packaging standards ask for (PyPA's "binary distribution format" and "core metadata") and checks what they cannot.
+//! `wheel`: packs the plugin for pip. `cmake --install --component wheel` lays out the files (cmake/Wheel.cmake); this
+//! adds the files that the packaging standards require (PyPA's "binary distribution format" and "core metadata") and
+//! checks what CMake cannot.
 
 mod binary;
 mod documents;
@@ -33,7 +34,7 @@ with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as wheel:
             wheel.writestr(info, file.read(), zipfile.ZIP_DEFLATED)
 "#;
 
-/// Builds the plugin, or takes it as it is, and writes its wheel and its debug symbols into `out`.
+/// Builds the plugin, or takes the built one, and writes its wheel and its debug symbols into `out`.
 pub fn run(given: &Given, out: &Path, build: bool) -> Result<()> {
     let environment = setup::run(given)?;
     if !setup::is_fetched(&environment.root.dir) || !setup::is_fetched(&environment.libtorch) {
@@ -61,7 +62,7 @@ pub fn run(given: &Given, out: &Path, build: bool) -> Result<()> {
     pack(&environment, &symbols, &out.join(format!("{name}-symbols.zip")))
 }
 
-/// Adds the description of the wheel to what is laid out in `stage`; returns its tag.
+/// Adds the description of the wheel to the files in `stage`; returns its tag.
 fn complete(stage: &Path) -> Result<String> {
     let scripts = stage.join(format!("cladtorch-{VERSION}.data/scripts"));
     fs::create_dir_all(&scripts)?;
@@ -82,7 +83,7 @@ fn complete(stage: &Path) -> Result<String> {
     Ok(tag)
 }
 
-/// What pip is told. The plugin works with one ROOT and one LibTorch.
+/// The metadata for pip. The plugin works with one ROOT and one LibTorch.
 fn metadata() -> Result<String> {
     let mut text = format!(
         "Metadata-Version: 2.4\nName: cladtorch\nVersion: {VERSION}\nSummary: Neural networks trained in ROOT, with gradients \
@@ -106,7 +107,7 @@ fn record(stage: &Path) -> Result<String> {
     Ok(text + &format!("cladtorch-{VERSION}.dist-info/RECORD,,\n"))
 }
 
-/// The files in `folder` by their paths from there, in order.
+/// The files in `folder` by their relative paths, in order.
 fn files(folder: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];

@@ -1,5 +1,5 @@
-//! Debug symbols of a wheel's library and program, where debuggers look for them: `.build-id/AB/CDEF….debug` in a folder, by the
-//! build ID that the linker put into both.
+//! Debug symbols of a wheel's library and program, at the place where debuggers look for them:
+//! `.build-id/AB/CDEF….debug` in a folder, by the build ID that the linker put into both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub fn arrange(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where a debugger looks for the symbols of these bytes.
+/// The place where a debugger looks for the symbols of these bytes.
 fn place(bytes: &[u8]) -> Option<PathBuf> {
     let start = places(bytes, NOTE).next()? + NOTE.len();
     let id: String = bytes.get(start..start + ID_BYTES)?.iter().map(|byte| format!("{byte:02x}")).collect();

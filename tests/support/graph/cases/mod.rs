@@ -43,7 +43,7 @@ impl In {
         }
     }
 
-    /// Seeded by `number`: numbers that a float32 has, none near another or near a kink at 0, 1 or -1.
+    /// Seeded by `number`: numbers that float32 can represent, none near another or near a kink at 0, 1 or -1.
     pub fn tensor(&self, number: usize, kind: Kind) -> Tensor {
         let wave = |shape: &[i64]| {
             let count: i64 = shape.iter().product();
@@ -74,16 +74,16 @@ pub struct Case {
     pub inputs: Vec<In>,
     pub arguments: Vec<A>,
     pub run: Run,
-    /// Central differences mean something.
+    /// Central differences are meaningful.
     pub is_smooth: bool,
     /// Takes inputs of any one shape.
     pub is_elementwise: bool,
-    /// `run` is written with other operators, which have other derivatives at a kink.
+    /// `run` consists of other operators, which have other derivatives at a kink.
     pub has_other_kinks: bool,
 }
 
 impl Case {
-    /// LibTorch running it on `inputs`, as a graph whose results are numbers.
+    /// Runs it with LibTorch on `inputs`, as a graph whose results are numbers.
     pub fn recorded(&self, inputs: &[Tensor]) -> Recorder {
         let mut recorder = Recorder::new(inputs);
         let results = (self.run)(&recorder.tensors);
@@ -356,7 +356,7 @@ fn above_one(shape: &[i64]) -> In {
     In::AboveOne(shape.to_vec())
 }
 
-/// Masks and what is chosen by them. Masks are not results: they are multiplied on.
+/// Masks and the values chosen by them. Masks are not results: they are multiplied further.
 fn chosen(c: &mut Cases) {
     let shape = [4, 3];
     c.add("where.self", vec![m(&shape), n(&shape), n(&shape)], vec![V(0), V(1), V(2)], |x| {
@@ -498,7 +498,7 @@ fn reductions(c: &mut Cases) {
         c.add("log_softmax.int", vec![n(&shape)], vec![V(0), I(dim), A::None], move |x| x[0].log_softmax(dim, None));
     }
     c.add("softmax.int", vec![n(&[2, 700])], vec![V(0), I(1), A::None], |x| x[0].softmax(1, None)).is_smooth = false;
-    // Down columns, more of them than are taken at a time; of a transposed matrix, whose columns lie in one piece.
+    // Down columns, more of them than are processed at a time; of a transposed matrix, whose columns are contiguous.
     c.add("softmax.int", vec![n(&[2, 3, 70])], vec![V(0), I(1), A::None], |x| x[0].softmax(1, None));
     c.add("log_softmax.int", vec![n(&[5, 65])], vec![V(0), I(0), A::None], |x| x[0].log_softmax(0, None));
     c.add("_softmax", vec![n(&shape)], vec![V(0), I(1), B(false)], |x| x[0].softmax(1, None));

@@ -31,7 +31,7 @@ fn chosen(c: &mut Cases) {
     .is_smooth = false; // the padding's row has no gradient
 }
 
-/// Along each dimension; of rows that LibTorch sorts as a whole and of such that it sorts in part.
+/// Along each dimension; for rows that LibTorch sorts as a whole and for rows that it sorts in part.
 fn ordered(c: &mut Cases) {
     let shape = [3, 5, 4];
     for (dim, largest) in [(0, true), (1, false), (-1, true), (2, false)] {

@@ -11,7 +11,7 @@ use crate::columns::file::{OpenFile, TreeFile};
 use crate::columns::room;
 use crate::error::{Error, Result};
 
-/// Records that lie side by side are read at once up to this length, in bytes: they are decompressed from the cache, and
+/// Contiguous records are read at once up to this length, in bytes: they are then decompressed from the cache, and
 /// there are several for each thread.
 const READ_BYTES: u64 = 128 << 10;
 
@@ -24,20 +24,20 @@ pub(super) const LINE_BYTES: usize = 64;
 /// Shorter records are read with their neighbours, in bytes.
 const IN_PLACE_BYTES: usize = 8 << 10;
 
-/// No key of a basket is longer, in bytes, but for names of more than three thousand letters. At most half of what is read
-/// to where its numbers are needed is a key.
+/// No key of a basket is longer, in bytes, unless names have more than three thousand letters. Of a record that is read
+/// directly to the place of its numbers, at most half is a key.
 const KEY_BYTES: u64 = 4 << 10;
 
 /// A basket to be decoded.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
-    /// Number of its branch, among those that are read together and in the file.
+    /// Number of its branch, among those read together and in the file.
     pub cursor: usize,
     pub branch: usize,
-    /// Its own in the branch.
+    /// Its own number in the branch.
     pub basket: usize,
     pub place: BasketPiece,
-    /// Whether its numbers are left as they lie in the file.
+    /// Whether its numbers keep the file's byte order.
     pub big_endian: bool,
     /// Where they begin in its room, in bytes.
     pub begin: usize,
@@ -53,7 +53,7 @@ impl Job {
         self.place.end - self.place.first
     }
 
-    /// Numbers that it gives, at `wanted` an entry.
+    /// Numbers that it yields, at `wanted` per entry.
     pub fn length(&self, wanted: usize) -> Result<usize> {
         usize::try_from(self.entries()).ok().and_then(|entries| entries.checked_mul(wanted)).ok_or_else(too_large)
     }
@@ -67,8 +67,8 @@ impl Job {
         length.checked_next_multiple_of(LINE_BYTES / size_of::<f32>()).ok_or_else(too_large)
     }
 
-    /// Length of the key, if the record is as long as one that is not compressed, not too short, and stays big-endian: it is
-    /// read to where its numbers are needed.
+    /// Length of the key, if the record has the length of an uncompressed one, is not too short, and stays big-endian:
+    /// it is then read directly to the place of its numbers.
     fn key_length(&self) -> Option<usize> {
         let bytes = self.entries().checked_mul(size_of::<f32>() as u64)?;
         let key = (self.place.bytes as u64).checked_sub(bytes)?;
@@ -76,7 +76,7 @@ impl Job {
         in_place.then_some(key as usize)
     }
 
-    /// Whether its record is read with those of `group`, which lie before it.
+    /// Whether its record is read together with those of `group`, which precede it.
     fn belongs_to(&self, group: &[(&mut Job, &mut [f32])]) -> bool {
         let (Some((first, _)), Some((last, _))) = (group.first(), group.last()) else { return true };
         let gap = self.place.seek.checked_sub(last.place.end_of_record());
@@ -114,13 +114,13 @@ impl<'a> Decoder<'a> {
         Ok(Decoder { file, rows, check, open: file.open()?, workers: Mutex::default() })
     }
 
-    /// An error where somebody has written to the file.
+    /// An error if the file has been written to.
     pub fn check_unchanged(&self) -> Result<()> {
         self.open.check_unchanged()
     }
 
-    /// Decodes each of `jobs`, which lie in the order of the file, into `rooms` of `values`, one behind the other. Returns
-    /// the first number of a row that is not finite, but for those that stay big-endian.
+    /// Decodes each of `jobs`, which are in the order of the file, into `rooms` of `values`, one after the other.
+    /// Returns the first number of a row that is not finite, except in those that stay big-endian.
     pub fn decode_all(&self, jobs: &mut [Job], rooms: &[usize], mut values: &mut [f32]) -> Result<Option<BadValue>> {
         let mut groups: Vec<Vec<(&mut Job, &mut [f32])>> = Vec::new();
         for (job, &room) in jobs.iter_mut().zip(rooms) {
@@ -135,7 +135,7 @@ impl<'a> Decoder<'a> {
 
     fn decode(&self, mut group: Vec<(&mut Job, &mut [f32])>) -> Result<Option<BadValue>> {
         (self.check)()?;
-        // A panic elsewhere leaves the stack as it was.
+        // A panic elsewhere leaves the stack unchanged.
         let workers = || self.workers.lock().unwrap_or_else(|poison| poison.into_inner());
         let mut worker = workers().pop().unwrap_or_default();
         let bad = match group.as_mut_slice() {
@@ -146,7 +146,7 @@ impl<'a> Decoder<'a> {
         Ok(bad)
     }
 
-    /// Reads the records of `group`, which lie one behind the other, at once and decodes them.
+    /// Reads the contiguous records of `group` at once and decodes them.
     fn decode_together(&self, group: Vec<(&mut Job, &mut [f32])>, worker: &mut Worker) -> Result<Option<BadValue>> {
         let (Some((first, _)), Some((last, _))) = (group.first(), group.last()) else { return Ok(None) };
         let (begin, end) = (first.place.seek, last.place.end_of_record());
@@ -161,10 +161,10 @@ impl<'a> Decoder<'a> {
         Ok(bad)
     }
 
-    /// Reads one record to `room`, where its numbers stay as they are.
+    /// Reads one record to `room`, where its numbers stay unchanged.
     fn read_in_place(&self, job: &mut Job, worker: &mut Worker, room: &mut [f32]) -> Result<Option<BadValue>> {
         let bytes = room.as_mut_bytes();
-        // So that the numbers behind the key begin with a line.
+        // So that the numbers after the key begin at a cache line.
         let key = job.key_length().unwrap_or_default();
         let skipped = bytes[key..].as_ptr().align_offset(LINE_BYTES).min(LINE_BYTES);
         let record = &mut bytes[skipped..][..job.place.bytes];

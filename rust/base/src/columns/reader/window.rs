@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::kernels::{self, Column};
 use crate::memory::HostBuffer;
 
-/// Numbers of a window for each thread, in bytes. It goes on to the end of a basket: with ROOT's usual baskets of
-/// 32 kB and some ten columns it becomes about twice as long, and still stays in a core's own cache.
+/// Numbers of a window for each thread, in bytes. A window ends at the end of a basket: with ROOT's usual baskets of 32
+/// kB and about ten columns it becomes about twice as long, and still fits in a core's own cache.
 const WINDOW_BYTES: usize = 512 << 10;
 
 /// Rows laid out at a time: a share of the level-2 cache.
@@ -30,11 +30,11 @@ const NUMBER: usize = size_of::<f32>();
 struct Chunk {
     first: u64,
     end: u64,
-    /// Of its first number in the arena, in bytes.
+    /// Offset of its first number in the arena, in bytes.
     at: usize,
 }
 
-/// A branch on its way: the baskets read so far that are still needed.
+/// A branch being read: the baskets read so far that are still needed.
 struct BranchCursor<'a> {
     number: usize,
     branch: &'a Branch,
@@ -54,13 +54,13 @@ impl<'a> BranchCursor<'a> {
         self.branch.wanted * NUMBER
     }
 
-    /// Where the basket ends that holds `entry`.
+    /// The end of the basket that holds `entry`.
     fn end_of(&self, entry: u64) -> u64 {
         let after = self.branch.baskets.partition_point(|place| place.end <= entry);
         self.branch.baskets.get(after).map_or(entry + 1, |place| place.end)
     }
 
-    /// The numbers from `entry` on, up to the end of their basket.
+    /// The numbers from `entry` up to the end of their basket.
     fn from<'b>(&self, entry: u64, arena: &'b [u8]) -> &'b [u8] {
         let chunk = self.chunks.iter().find(|chunk| (chunk.first..chunk.end).contains(&entry));
         let bytes = self.entry_bytes();
@@ -70,38 +70,38 @@ impl<'a> BranchCursor<'a> {
         })
     }
 
-    /// What is wrong with `value` at `entry`, if it is not finite.
+    /// Reports `value` at `entry`, if it is not finite.
     fn bad(&self, entry: u64, value: f32) -> Option<BadValue> {
         (!value.is_finite()).then(|| BadValue { branch: self.number, entry, value: value.into() })
     }
 }
 
-/// Columns, which are cursors and their places in a row, that are laid out at once: neighbours of one number each, or one
-/// of several.
+/// Columns, as cursors and their places in a row, that are laid out at once: neighbours of one number each, or one
+/// column of several.
 fn runs<'c>(columns: &'c [(usize, usize)], cursors: &[BranchCursor]) -> impl Iterator<Item = &'c [(usize, usize)]> {
     let is_single = |&(cursor, _): &(usize, usize)| cursors[cursor].branch.wanted == 1;
     columns.chunk_by(move |a, b| b.1 == a.1 + 1 && is_single(a) && is_single(b))
 }
 
-/// The cursors of columns that are laid out with so many others that the kernel takes them together.
+/// The cursors of columns that are laid out with enough others for the kernel to take them together.
 fn together(columns: &[Vec<(usize, usize)>], cursors: &[BranchCursor]) -> Vec<usize> {
     let runs = columns.iter().flat_map(|columns| runs(columns, cursors));
     runs.filter(|run| run.len() >= TOGETHER).flatten().map(|&(cursor, _)| cursor).collect()
 }
 
-/// The entries being worked on: in an arena, column by column, then laid out as rows.
+/// The entries in work: in an arena, column by column, then laid out as rows.
 pub(super) struct Window<'a> {
     decoder: Decoder<'a>,
     cursors: Vec<BranchCursor<'a>>,
-    /// Pages that stay from window to window, so that they are in the cache and the system clears them once.
+    /// Pages are kept from window to window, so that they are in the cache and the system clears them only once.
     arena: HostBuffer<f32>,
     bad: Option<BadValue>,
 }
 
 impl<'a> Window<'a> {
-    /// On the entries `rows` of `file`.
+    /// A window on the entries `rows` of `file`.
     pub fn new(file: &'a TreeFile, rows: EntrySelection<'a>, check: Check) -> Result<Window<'a>> {
-        // Only addresses: it seldom has to grow, which would cost large pages their places.
+        // Only addresses: growth, which would cost large pages their places, is rare.
         let arena = HostBuffer::pages(PIECE_BYTES as usize / NUMBER)?;
         Ok(Window { decoder: Decoder::new(file, rows, check)?, cursors: Vec::new(), arena, bad: None })
     }
@@ -112,7 +112,7 @@ impl<'a> Window<'a> {
         Ok(self.bad)
     }
 
-    /// Reads all entries of the branch that is alone in `plane`.
+    /// Reads all entries of the only branch in `plane`.
     pub fn fill(&mut self, branch: usize, plane: &mut Plane) -> Result<()> {
         let Branch { baskets, wanted, .. } = &self.decoder.file.branches()[branch];
         let job = |(basket, &place): (usize, &BasketPiece)| Job::new(0, branch, basket, place, false);
@@ -138,7 +138,7 @@ impl<'a> Window<'a> {
         let entries = self.decoder.file.entries();
         let mut from = 0;
         while let Some(first) = self.decoder.rows.next(from) {
-            // To the end of a basket, so that no more than one basket of each branch is kept for the next window.
+            // To the end of a basket, so that at most one basket of each branch is kept for the next window.
             let last = first.saturating_add(rows).min(entries) - 1;
             let end = self.cursors.iter().map(|cursor| cursor.end_of(last)).min().unwrap_or(entries).min(entries);
             self.decode(first, end)?;

@@ -11,16 +11,16 @@ use super::super::{Scalar, check_length};
 pub struct Channels {
     /// Events.
     pub rows: usize,
-    /// Each with a mean and a variance of its own.
+    /// Channels, each with its own mean and variance.
     pub channels: usize,
     /// Elements of a channel in an event.
     pub side: usize,
-    /// Channels of a panel; of a dense batch all of them.
+    /// Channels of a panel; of a dense batch all channels.
     pub width: usize,
 }
 
 impl Channels {
-    /// Of a dense batch.
+    /// The layout of a dense batch.
     pub fn dense(rows: usize, channels: usize, side: usize) -> Self {
         Channels { rows, channels, side, width: channels }
     }
@@ -35,7 +35,7 @@ impl Channels {
         self.channels.div_ceil(self.width.max(1)) * self.panel()
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -51,7 +51,7 @@ impl Channels {
     }
 }
 
-/// Of each channel of a batch.
+/// The moments of each channel of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments<'a, T> {
     /// [channels]
@@ -88,21 +88,21 @@ type Pullback<T> = unsafe extern "C" fn(
     *mut T,
 );
 
-/// What the pullback of batch normalisation for `x` reads besides it.
+/// The inputs of the pullback of batch normalisation for `x`, besides `x`.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a, T> {
     /// [channels], the scale.
     pub w: &'a [T],
-    /// [channels]: of `dy`, as [`Channels::sums`] has made it.
+    /// [channels]: sums of `dy`, from [`Channels::sums`].
     pub shift: &'a [f64],
-    /// [channels]: of `dy` times the standardised `x`, likewise.
+    /// [channels]: sums of `dy` times the standardised `x`, likewise.
     pub slope: &'a [f64],
-    /// Elements that each of these sums is over.
+    /// Number of elements in each of these sums.
     pub count: usize,
 }
 
 impl Channels {
-    /// Mean and deviation [channels] of `x`, some neighbouring channels of which may be left out: `x` then begins with the first
+    /// Mean and deviation [channels] of `x`. Some neighbouring channels may be left out: `x` then begins with the first
     /// channel, and `width` counts all.
     pub fn moments<T: Scalar>(&self, x: &[T], mean: &mut [T], deviation: &mut [T]) {
         self.check_channels(&[mean, deviation]);
@@ -123,7 +123,8 @@ impl Channels {
         unsafe { function(self, eps, x, mean, deviation, w, b, y.as_mut_ptr()) }
     }
 
-    /// What `dy` gives the shift and the scale, [channels] each; channels may be left out as in [`moments`](Self::moments).
+    /// The gradients of the shift and the scale by `dy`, [channels] each; channels may be left out as in
+    /// [`moments`](Self::moments).
     pub fn sums<T: Scalar>(&self, x: &[T], moments: Moments<T>, dy: &[T], shift: &mut [f64], slope: &mut [f64]) {
         let Moments { mean, deviation, eps } = moments;
         self.check_channels(&[mean, deviation]);
@@ -136,7 +137,7 @@ impl Channels {
         unsafe { function(self, eps, x, mean, deviation, dy, shift.as_mut_ptr(), slope.as_mut_ptr()) }
     }
 
-    /// `dx` (add: +)= what `dy` gives `x`; here may be some of the rows that `given` is of.
+    /// dx (add: +)= the part of the pullback for `x`; here may be some of the rows that `given` was computed from.
     pub fn pullback<T: Scalar>(
         &self,
         x: &[T],

@@ -1,4 +1,4 @@
-//! Products of every shape that takes a way of its own, against sums one by one.
+//! Products of every shape that takes its own code path, against sums computed one by one.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const SIDES: [usize; 18] = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 
 /// Around the depths at which the second factor is laid out again, or not at all.
 const DEPTHS: [usize; 10] = [0, 1, 2, 7, 16, 33, 64, 65, 128, 300];
 
-/// Stands around the result, and must stay.
+/// Surrounds the result, and must stay unchanged.
 const GUARD: f64 = 12345.0;
 
 /// Small whole numbers: sums of their products are exact.
@@ -24,7 +24,7 @@ fn length(rows: usize, columns: usize, order: Matrix) -> usize {
     (rows.max(1) - 1) * order.row + (columns.max(1) - 1) * order.column + 1
 }
 
-/// One product in memory of its own, between guards.
+/// One product in its own memory, between guards.
 fn check<T: Scalar>([m, n, k]: [usize; 3], orders: [Matrix; 3], add: bool) {
     let [a_order, b_order, c_order] = orders;
     let (a, b) = (numbers::<T>(length(m, k, a_order), 1), numbers::<T>(length(k, n, b_order), 2));
@@ -78,7 +78,7 @@ fn a_bias_begins_the_sums() {
     }
 }
 
-/// The convolution and its pullbacks by the definition: y, dx, dw, with `begin` where they are added to.
+/// The convolution and its pullbacks by definition: y, dx, dw, added to `begin`.
 fn by_definition(c: &Convolution, [x, w, bias, dy]: [&[f64]; 4], begin: f64) -> [Vec<f64>; 3] {
     let columns = c.columns().unwrap();
     let mut y = vec![0.0; dy.len()];
@@ -108,7 +108,7 @@ fn check_convolution<T: Scalar>(c: Convolution, add: bool) {
         [&x, &w, &bias, &dy].map(|values| values.iter().map(|value| value.to_f64()).collect::<Vec<_>>());
     let begin = if add { 2.0 } else { 0.0 };
     let expected = by_definition(&c, [&wide_x, &wide_w, &wide_bias, &wide_dy], begin);
-    // Between guards; what is not added to is overwritten.
+    // Between guards; memory that is not added to is overwritten.
     let room = |count: usize| {
         let mut room = vec![T::from_f64(GUARD); count + 2];
         room[1..=count].fill(T::from_f64(if add { 2.0 } else { 77.0 }));
@@ -147,7 +147,7 @@ fn a_convolution_of_other_lengths_is_refused() {
     convolve(&c, &[0f32; 8], &[0f32; 3], None, &mut [0f32; 7]);
 }
 
-/// Views without elements, whose dimensions of size 0 the kernels would divide by.
+/// Views without elements: the kernels would divide by their dimensions of size 0.
 #[test]
 fn nothing_is_computed_of_views_without_elements() {
     let first_of_two_operands = UNARY;
