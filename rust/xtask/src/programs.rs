@@ -101,7 +101,7 @@ fn shown(name: &str, command: &mut Command) -> Result<ExitStatus> {
 mod tests {
     use super::*;
 
-    fn named<'a>(programs: &'a [Program]) -> Vec<&'a str> {
+    fn named(programs: &[Program]) -> Vec<&str> {
         programs.iter().map(|program| program.name.as_str()).collect()
     }
 
