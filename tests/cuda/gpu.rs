@@ -1,7 +1,7 @@
 //! Recorded programs on a GPU.
 
 use cladtorch::device::{ReadPointer, WritePointer};
-use cladtorch::gradient::cuda::{CudaGraph, CudaProgram, Gpu, GpuMemory};
+use cladtorch::gradient::cuda::{CudaFunction, CudaProgram, Gpu, GpuMemory};
 use cladtorch::gradient::{Executable, Failure};
 use cladtorch::graph::Program;
 use support::graph::recorder::Recorder;
@@ -15,7 +15,7 @@ pub fn results(
     program: &Program,
     cuda: &CudaProgram,
 ) -> Result<Vec<Tensor>, Failure> {
-    let graph = CudaGraph::of_code(program, cuda.clone(), gpu, code)?;
+    let graph = CudaFunction::of_code(program, cuda.clone(), gpu, code)?;
     let up = |tensor: &Tensor| -> cladtorch::Result<GpuMemory> {
         let bytes = bytes_of(tensor);
         let memory = gpu.memory(bytes.len())?;
