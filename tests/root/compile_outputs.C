@@ -198,9 +198,36 @@ void CheckConversions()
       }
 }
 
+/// Functions that throw, within the braces of their results, for matrices that are not symmetric or not positive-definite:
+/// observing them for others must not.
+void CheckCovariances()
+{
+   const auto a = torch::randn({5, 3, 3}, torch::kFloat64);
+   const auto s = a.matmul(a.mT()) + torch::eye(3, torch::kFloat64);
+   const auto checked = [](const torch::Tensor &t) {
+      TORCH_CHECK(torch::allclose(t, t.mT()), "not symmetric");
+      return t.square();
+   };
+   const std::vector<Outputs> functions{
+      [](const Tensors &t) { return Tensors{t[0] * 2, torch::linalg_cholesky(t[0]), t[0] + 1}; },
+      [](const Tensors &t) { return Tensors{torch::linalg_cholesky(t[0] * 3).diagonal(0, -2, -1).log().sum(-1), t[0].sin().mean()}; },
+      [&](const Tensors &t) { return Tensors{t[0].cos().sum(), checked(t[0])}; },
+   };
+   const Tensors examples{s, s[0], s.mT(), s.to(torch::kFloat32), torch::stack({s, s}, 1), s[0].expand({4, 3, 3}), s.slice(0, 0, 5, 2)};
+   for (const auto &function : functions)
+      for (const auto &x : examples) {
+         const auto compiled = CladTorch::Compile(function, {x});
+         std::cout << compiled.BackEnd() << " " << compiled.Reason() << std::endl;
+         const auto found = compiled.ForwardAll({x}), wanted = function({x});
+         for (std::size_t i = 0; i < wanted.size(); ++i)
+            CHECK(Same(found[i], wanted[i]));
+      }
+}
+
 void compile_outputs()
 {
    torch::manual_seed(1);
+   CheckCovariances();
    CheckZeros();
    CheckConversions();
    CheckSums();

@@ -10,6 +10,7 @@
 #include "Written.hxx"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/SequenceNumber.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/jit/frontend/tracer.h>
@@ -23,8 +24,24 @@ namespace Internal {
 
 namespace {
 
+bool HasSymmetricMatrices(const torch::Tensor &input)
+{
+   return input.dim() >= 2 && input.numel() && input.size(-1) > 1 && input.size(-1) == input.size(-2) && (input == input.mT()).all().item<bool>();
+}
+
+/// Writes the matrix M M^T / n + 1 over each matrix M, [.., n, n].
+void MakePositiveDefinite(torch::Tensor matrices)
+{
+   for (std::int64_t d = 0; d < matrices.dim() - 2; ++d)
+      if (matrices.stride(d) == 0)
+         matrices = matrices.narrow(d, 0, 1); // one for all
+   if (at::has_internal_overlap(matrices) == at::MemOverlap::No)
+      matrices.copy_(matrices.matmul(matrices.mT()) / matrices.size(-1) + torch::eye(matrices.size(-1), matrices.options()));
+}
+
 /// A copy with the same strides, also of an expanded tensor, with the same or `other` values. Whole numbers stay, and
-/// numbers from 0 to 1 remain in that range: they may become indices.
+/// numbers from 0 to 1 remain in that range: they may become indices. Symmetric matrices become positive-definite ones,
+/// as factorisations throw for others.
 torch::Tensor Copy(const torch::Tensor &input, bool other, torch::Generator &generator)
 {
    std::int64_t span = input.numel() ? 1 : 0;
@@ -36,7 +53,10 @@ torch::Tensor Copy(const torch::Tensor &input, bool other, torch::Generator &gen
       const auto numbers = torch::empty_like(memory, torch::kCPU); // the generator's device
       memory.copy_(areFractions ? numbers.uniform_(0, 1, generator) : numbers.normal_(0, 3, generator));
    }
-   return memory.as_strided(input.sizes(), input.strides());
+   const auto copy = memory.as_strided(input.sizes(), input.strides());
+   if (input.is_floating_point() && other && HasSymmetricMatrices(input))
+      MakePositiveDefinite(copy);
+   return copy;
 }
 
 TensorList Copies(const TensorList &inputs, bool other, torch::Generator &generator)

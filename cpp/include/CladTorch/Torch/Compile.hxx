@@ -59,8 +59,8 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 /// `y.t()` of a result is not contiguous, where LibTorch's may be.
 ///
 /// It is specialised for the dtype, shape, strides and device of its inputs and captured tensors, and for which of them
-/// require gradients: a call that differs in any of these compiles another specialisation. At most 256 are kept; once
-/// there are as many, LibTorch runs most calls with other shapes. Captured tensors (parameters of a torch::nn module,
+/// require gradients: a call that differs in any of these compiles another specialisation. At most 256 are kept: then
+/// a few calls with other shapes replace the oldest, and LibTorch runs the rest. Captured tensors (parameters of a torch::nn module,
 /// running statistics), and whether they require gradients, are read at each call. Copies share everything. All methods
 /// are thread-safe and throw CladTorch::Error; while one thread compiles for new shapes, others run existing
 /// specialisations. Batches whose rows are independent are processed in blocks, on torch::get_num_threads() threads;
@@ -88,7 +88,7 @@ public:
 
    /// Gradients of the sum over the outputs of `adjoints` times output with respect to each input of this thread's last
    /// Forward(), contiguous; an undefined tensor for an input that is not of floating point.
-   /// \param adjoints One for each output, of its shape.
+   /// \param adjoints One for each output, of its shape and type.
    /// Throws if an input was changed in place since; LibTorch does not track changes of inference-mode tensors.
    std::vector<torch::Tensor> Backward(const std::vector<torch::Tensor> &adjoints) const;
 
@@ -128,7 +128,7 @@ public:
    /// The C++ function that the jit back end compiled for inputs like the examples, and Clad's derivative of it, or the kernels
    /// of the back end cuda, for reading; empty with other back ends, which compile nothing.
    std::string Code() const;
-   /// The number of specialisations; beyond 256 the oldest is discarded.
+   /// The number of specialisations, at most 256.
    std::size_t Specialisations() const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.
@@ -297,7 +297,7 @@ torch::Device OpenDevice(const std::string &name);
 ///        numbers that a function captures, and captured tensors that it reads by their address, cannot be tracked: see
 ///        Reset(). Nor can branches on the place of an input in memory: is_same(), storage_offset().
 /// \param examples Inputs to observe it with, all on the CPU or all on one GPU. The function runs a few times, with gradients and without,
-///        and on other values of the same shapes. Changes of tensors and of LibTorch's random state are undone: other
+///        and on other values of the same shapes, positive-definite for symmetric matrices. Changes of tensors and of LibTorch's random state are undone: other
 ///        threads may draw the same random numbers again. Tensors that the function creates and keeps stay, and so does state that it
 ///        replaces (`h = ...`): with fBackEnd = kAutogradBackEnd it is not run here.
 /// \param options Back end and its limits. A function that no back end supports runs on LibTorch's autograd; Print()
