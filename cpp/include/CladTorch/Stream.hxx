@@ -30,7 +30,7 @@ struct StreamData;
 /// How the sources of a Stream are mixed.
 enum EMixing {
    kProportional = 0, ///< each source contributes all its entries once
-   kBalanced = 1,     ///< each contributes as many entries as the largest has; smaller ones repeat, reshuffled
+   kBalanced = 1,     ///< each contributes as many entries (before the cuts) as the largest has; smaller ones repeat, reshuffled
 };
 
 /// Which events of a Stream a Batches contains.
@@ -136,7 +136,7 @@ public:
    }
 
    /// Entries (before the cuts) that are shuffled together, at most 2^30. 0: as many as 64 MB of features hold, at most
-   /// 65536.
+   /// 65536. Scalers and the validation loss come from as many events, so that a few hundred are too few.
    Stream &SetWindow(std::uint64_t entries);
    /// Entries that may be read ahead, at least one block. Affects only memory and waiting times. 0: as many as the
    /// window.

@@ -23,3 +23,7 @@ def main():
         if status != 0:
             sys.exit(f"cladtorch-demo: {name} ended with {status}")
     print(f"plots and models are in {folder}")
+
+
+if __name__ == "__main__":
+    main()

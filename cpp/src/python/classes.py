@@ -47,6 +47,7 @@ def pythonize(cls, name):
     elif kind == "Model":
         is_model(cls, name)
         takes_frame(cls, name, "Define")
+        takes_frame(cls, name, "DefineBatched")
         takes_source(cls, "WriteScores")
         takes_options(cls, name, "Fit", at=1)
         fits_tables(cls, name)
@@ -70,6 +71,7 @@ def pythonize(cls, name):
         takes_numbers(cls, name)
     raises_keyboard_interrupt(cls, name)
     document(cls, name)
+    suggests_methods(cls, name)
     shows(cls, name)
     copies(cls, name)
     if kind in ("Ensemble", "Mlp", "Model"):

@@ -17,6 +17,18 @@ def nearest_field(word, known):
     return short[near[0]] if near else None
 
 
+def meant_by(field, name, known):
+    """What to write instead of `field`, which the options `name` do not have."""
+    import ROOT
+
+    if nearest := nearest_field(field, known):
+        return f"write {nearest}"
+    for other in ("MlpOptions", "FitOptions"):
+        if f"CladTorch::{other}" != name and field in fields(getattr(ROOT.CladTorch, other)):
+            return f"{other} has it, as {other}({field}=...)"
+    return f"it has {', '.join(known)}"
+
+
 def check_fields(cls, name):
     import ROOT
 
@@ -29,10 +41,7 @@ def check_fields(cls, name):
         if field == "__lifeline":  # PyROOT uses it to keep the vector of an element
             return set_field(self, field, value)
         if field not in kinds:
-            nearest = nearest_field(field, known)
-            raise AttributeError(
-                f"{name} has no field '{field}': " + (f"write {nearest}" if nearest else f"it has {', '.join(known)}")
-            )
+            raise AttributeError(f"{name} has no field '{field}': {meant_by(field, name, known)}")
         # An enumeration reads back as a plain integer, so that must be accepted here.
         enumeration = kinds[field].startswith("CladTorch::E") and is_integer(value)
         if fault := not enumeration and misfit(kinds[field], value):
@@ -56,3 +65,24 @@ def check_fields(cls, name):
             setattr(self, field, value)
 
     cls.__init__ = constructed
+
+
+# Methods in other libraries.
+METHODS = {"predict_proba": "Predict"}
+
+
+def suggests_methods(cls, name):
+    """m.fit, m.predict_proba: the error names the method of this class."""
+
+    def missing(self, word):
+        import difflib
+
+        if word.startswith("_"):
+            raise AttributeError(f"a {name} has no attribute '{word}'")
+        methods = {each.lower(): each for each in dir(type(self)) if each[:1].isupper()}
+        plain = METHODS.get(word, word.lower().replace("_", "")).lower()
+        near = difflib.get_close_matches(plain, methods, 1, 0.75)
+        meant = near and methods[near[0]]
+        raise AttributeError(f"a {name} has no attribute '{word}'" + (f": write {meant}" if meant else ""))
+
+    cls.__getattr__ = missing

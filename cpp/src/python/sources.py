@@ -178,7 +178,8 @@ def takes_sources(cls, name):
     def any_source(self, *args, **kwargs):
         if any(isinstance(each, (types.FunctionType, types.MethodType)) for each in (*args, *kwargs.values())):
             raise TypeError(
-                "a cut that is a Python function has to be a node of a data frame, as frame.Filter(f, ['x']) is"
+                "a Python function is neither a label nor a cut: pass a data frame with its results, as "
+                "frame.Define('y', f, ['x']) and frame.Filter(f, ['x']) make"
             )
         args = (*map(as_source, args[:1]), *args[1:])
         at = 2 if args and is_text(args[0]) else 1

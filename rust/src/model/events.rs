@@ -66,7 +66,10 @@ impl Model {
                     "the dataset has {width} numbers an event ({}), the model takes {inputs}",
                     columns::list(found)
                 ),
-                "make the first size of the model the dataset's width",
+                match self.columns() {
+                    [] => "make the first size of the model the dataset's width".to_owned(),
+                    own => format!("give it the model's columns, {}, as NewDataset() does", columns::list(own)),
+                },
             ));
         }
         let key = |column: &Column| (column.name.clone(), column.length, column.inner);

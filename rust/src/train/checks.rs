@@ -386,6 +386,10 @@ pub(super) fn check_labels(
     };
     let (name, other) = match options.logits {
         true => ("fLogits", "leave it out where the outputs are values"),
+        false if outputs == 1 => (
+            loss.enumerator(),
+            "give the model an output for each class, or choose fLoss = kMeanSquaredError or kHuber for a regression",
+        ),
         false => (loss.enumerator(), "choose fLoss = kMeanSquaredError or kHuber for a regression"),
     };
     match labels.iter().position(|&label| !fits(label)) {

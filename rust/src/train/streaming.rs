@@ -7,7 +7,7 @@ use super::checkpoint::Checkpoint;
 use super::fit::{Events, Fit, Learned, positive_weight};
 use super::job::Job;
 use super::validation::{Validation, judge};
-use super::{EpochPart, EpochRecord, Judged, Losses, Options, checks};
+use super::{EpochPart, EpochRecord, Judged, Losses, Options, checks, warnings};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gradient::{ObservedLoss, Spread};
@@ -114,6 +114,7 @@ impl StreamTrainer {
         let job = Job::open(options, &data)?;
         let learned = Learned { data: &data, rows: &all, all: &all, job: &job };
         let mut fit = Fit::new(model, learned, options, own)?;
+        fit.tell(warnings::small_sample(all.len(), stream.entries()));
         Ok(StreamTrainer {
             own: validation.map(|judges| Validation::of_own(&mut fit, model.outputs(), judges)).transpose()?,
             sample: all.len(),

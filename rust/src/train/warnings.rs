@@ -20,6 +20,8 @@ const FIRST_EVENTS: usize = 1024;
 const HEAVY: f64 = 1.0;
 /// With AdamW, whose decay is no term of the loss: the share of the weights that a step takes away.
 const HEAVY_SHARE: f64 = 0.1;
+/// Events of a stream's sample that tell little.
+const FEW: usize = 100;
 /// Classes or columns that a warning names.
 const NAMED: usize = 5;
 
@@ -125,6 +127,16 @@ impl Watch {
     pub fn said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.messages)
     }
+}
+
+/// If the sample of a stream with so many entries is one small window.
+pub(super) fn small_sample(events: usize, entries: u64) -> Option<String> {
+    (events < FEW && entries > 10 * FEW as u64).then(|| {
+        format!(
+            "scalers, validation loss and warnings come from one window, {events} events of the stream's {entries} entries: \
+             give SetWindow more"
+        )
+    })
 }
 
 /// The first few of `names`.

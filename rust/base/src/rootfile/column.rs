@@ -82,8 +82,11 @@ fn of_branch(branch: &Branch, entries: i64, file_compression: i32) -> Vec<Column
             check_baskets(branch, entries)?;
             Ok(Layout { element, shape, baskets: Arc::clone(&branch.baskets) })
         });
-        let codec = codec(if branch.compression < 0 { file_compression } else { branch.compression });
         let (raw_bytes, stored_bytes) = (branch.raw_bytes, branch.stored_bytes);
+        let codec = match codec(if branch.compression < 0 { file_compression } else { branch.compression }) {
+            none if none == NO_CODEC && stored_bytes < raw_bytes => "not recorded".to_owned(), // as by uproot
+            found => found,
+        };
         Column { name, type_name, codec, raw_bytes, stored_bytes, layout, plain: false }
     };
     if let Some(object) = &branch.object {
@@ -216,11 +219,14 @@ fn check_baskets(branch: &Branch, entries: i64) -> Result<(), String> {
     }
 }
 
+/// The codec of what is not compressed.
+const NO_CODEC: &str = "none";
+
 /// ROOT's number for a compression as text.
 fn codec(number: i32) -> String {
     let (algorithm, level) = (number / 100, number % 100);
     let name = match algorithm {
-        _ if level == 0 => return "none".to_owned(),
+        _ if level == 0 => return NO_CODEC.to_owned(),
         0 | 1 => "zlib",
         2 => "lzma",
         3 => "CS",

@@ -371,6 +371,11 @@ impl Fit {
         if kept.is_some() { *best_epoch } else { 0 }
     }
 
+    /// Adds a warning.
+    pub fn tell(&mut self, message: Option<String>) {
+        self.watch.tell(message.into_iter());
+    }
+
     /// Warnings since the last call.
     pub fn warnings(&mut self) -> Vec<String> {
         self.watch.said()
