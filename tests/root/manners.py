@@ -53,6 +53,8 @@ options = ct.FitOptions(fEpochs=1, fVerbose=0)
 assert options.fBatchSize == 256 and model.Fit(events, options=options, fLoss=ct.kHuber).Epochs() == 1
 assert options.fLoss == ct.kAuto, "the caller's options are left alone"
 assert model.Define(name="score", frame=frame.Filter("m_bb > 1")).Count().GetValue() > 0
+for scored in (frame, frame.Filter("m_bb > 1"), frame.Define("twice", "2 * m_bb")):
+    assert model.DefineBatched(scored, "score").Sum("score").GetValue() == model.Define(scored, "score").Sum("score").GetValue()
 assert model.Auc(data=events) > 0.5 and len(model.Predict(data=events)) == events.Rows()
 model.SetParameters(values=np.asarray(model.Parameters()))
 jagged = ct.Jagged["float"].Read(source=ct.Source(tree="sig_tree", files=file), column="m_bb", cut="m_bb > 1")
@@ -102,6 +104,13 @@ refuses(lambda: model.Fit(events, fEpoch=3), "no field 'fEpoch'", "fEpochs")
 refuses(lambda: model.Fit(events, fLoss=ct.kReLU), "fLoss", "CladTorch::ELoss", "CladTorch::EActivation")
 refuses(lambda: model.Fit(events, fEpochs=2.5), "fEpochs", "an integer", "2.5")
 refuses(lambda: ct.FitOptions(fEpoch=3), "no field 'fEpoch'", kind=AttributeError)
+refuses(lambda: model.Fit(events, fDropout=0.1), "no field 'fDropout'", "MlpOptions has it")
+refuses(lambda: events.Add("sig_tree", file, lambda x: 1), "neither a label nor a cut", "frame.Define", "frame.Filter")
+for word, meant in (("fit", "Fit"), ("predict_proba", "Predict"), ("set_parameters", "SetParameters")):
+    refuses(lambda: getattr(model, word), f"'{word}': write {meant}", kind=AttributeError)
+refuses(lambda: model.nothing_like_it, "a CladTorch::Mlp has no attribute 'nothing_like_it'", kind=AttributeError)
+assert not hasattr(model, "__array__") and not hasattr(events, "loc")
+says(lambda: model.Predict(ct.Dataset(["m_bb"]).Add("sig_tree", file, 1)), "takes 2", "jet1_pt", "NewDataset")
 for field, value in (("fEpoch", 3), ("fEpochs", "3"), ("fLoss", ct.kReLU), ("fDevice", 0), ("fSeed", -1)):
     refuses(lambda: setattr(options, field, value), field, kind=(TypeError, AttributeError))
 
