@@ -1672,7 +1672,7 @@ class Stream:
     def SetMixing(self, mixing: EMixing) -> Self: ...
     def SetWindow(self, entries: int) -> Self:
         """Entries (before the cuts) that are shuffled together, at most 2^30. 0: as many as 64 MB of features hold, at most
-        65536.
+        65536. Scalers and the validation loss come from as many events, so that a few hundred are too few.
         """
         ...
     def Targets(self) -> Sequence[str]:
