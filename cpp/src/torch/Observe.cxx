@@ -35,7 +35,7 @@ void MakePositiveDefinite(torch::Tensor matrices)
    for (std::int64_t d = 0; d < matrices.dim() - 2; ++d)
       if (matrices.stride(d) == 0)
          matrices = matrices.narrow(d, 0, 1); // one for all
-   if (at::has_internal_overlap(matrices) == at::MemOverlap::No)
+   if (at::has_internal_overlap(matrices) != at::MemOverlap::Yes)
       matrices.copy_(matrices.matmul(matrices.mT()) / matrices.size(-1) + torch::eye(matrices.size(-1), matrices.options()));
 }
 
