@@ -5,24 +5,29 @@
 ALIASES = {"lr": "fLearningRate", "validation_split": "fValidation", "criterion": "fLoss", "workers": "fThreads"}
 
 
-def nearest_field(word, known):
-    """The field that `word` may stand for: epochs, batch_size, fOptimizer; None if none is similar."""
+def nearest(word, names):
+    """The value in `names` whose key, in lower case, is most similar to `word`; None if none is similar."""
     import difflib
 
+    near = difflib.get_close_matches(word.lower().replace("_", ""), names, 1, 0.75)
+    return names[near[0]] if near else None
+
+
+def nearest_field(word, known):
+    """The field that `word` may stand for: epochs, batch_size, fOptimizer; None if none is similar."""
     if ALIASES.get(word) in known:
         return ALIASES[word]
     short = {field[1:].lower(): field for field in known}
     own_style = word[:1] == "f" and word[1:2].isupper()
-    near = difflib.get_close_matches(word[own_style:].lower().replace("_", ""), short, 1, 0.75)
-    return short[near[0]] if near else None
+    return nearest(word[own_style:], short)
 
 
 def meant_by(field, name, known):
     """What to write instead of `field`, which the options `name` do not have."""
     import ROOT
 
-    if nearest := nearest_field(field, known):
-        return f"write {nearest}"
+    if meant := nearest_field(field, known):
+        return f"write {meant}"
     for other in ("MlpOptions", "FitOptions"):
         if f"CladTorch::{other}" != name and field in fields(getattr(ROOT.CladTorch, other)):
             return f"{other} has it, as {other}({field}=...)"
@@ -75,14 +80,10 @@ def suggests_methods(cls, name):
     """m.fit, m.predict_proba: the error names the method of this class."""
 
     def missing(self, word):
-        import difflib
-
         if word.startswith("_"):
             raise AttributeError(f"a {name} has no attribute '{word}'")
         methods = {each.lower(): each for each in dir(type(self)) if each[:1].isupper()}
-        plain = METHODS.get(word, word.lower().replace("_", "")).lower()
-        near = difflib.get_close_matches(plain, methods, 1, 0.75)
-        meant = near and methods[near[0]]
+        meant = nearest(METHODS.get(word, word), methods)
         raise AttributeError(f"a {name} has no attribute '{word}'" + (f": write {meant}" if meant else ""))
 
     cls.__getattr__ = missing

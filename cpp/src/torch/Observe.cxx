@@ -26,7 +26,8 @@ namespace {
 
 bool HasSymmetricMatrices(const torch::Tensor &input)
 {
-   return input.dim() >= 2 && input.numel() && input.size(-1) > 1 && input.size(-1) == input.size(-2) && (input == input.mT()).all().item<bool>();
+   return input.dim() >= 2 && input.numel() && input.size(-1) > 1 && input.size(-1) == input.size(-2) &&
+          (input == input.mT()).all().item<bool>();
 }
 
 /// Writes the matrix M M^T / n + 1 over each matrix M, [.., n, n].

@@ -83,10 +83,8 @@ fn of_branch(branch: &Branch, entries: i64, file_compression: i32) -> Vec<Column
             Ok(Layout { element, shape, baskets: Arc::clone(&branch.baskets) })
         });
         let (raw_bytes, stored_bytes) = (branch.raw_bytes, branch.stored_bytes);
-        let codec = match codec(if branch.compression < 0 { file_compression } else { branch.compression }) {
-            none if none == NO_CODEC && stored_bytes < raw_bytes => "not recorded".to_owned(), // as by uproot
-            found => found,
-        };
+        let number = if branch.compression < 0 { file_compression } else { branch.compression };
+        let codec = codec(number, stored_bytes < raw_bytes);
         Column { name, type_name, codec, raw_bytes, stored_bytes, layout, plain: false }
     };
     if let Some(object) = &branch.object {
@@ -219,14 +217,12 @@ fn check_baskets(branch: &Branch, entries: i64) -> Result<(), String> {
     }
 }
 
-/// The codec of what is not compressed.
-const NO_CODEC: &str = "none";
-
 /// ROOT's number for a compression as text.
-fn codec(number: i32) -> String {
+fn codec(number: i32, is_smaller: bool) -> String {
     let (algorithm, level) = (number / 100, number % 100);
     let name = match algorithm {
-        _ if level == 0 => return NO_CODEC.to_owned(),
+        _ if level == 0 && is_smaller => return "not recorded".to_owned(), // as by uproot
+        _ if level == 0 => return "none".to_owned(),
         0 | 1 => "zlib",
         2 => "lzma",
         3 => "CS",
