@@ -38,10 +38,17 @@ fn numbers_of_processes() -> &'static [usize] {
     if is_complete() { &[2, 3, 4] } else { &[3] }
 }
 
-/// Runs `call` on the code of `ranks.C`, which ACLiC compiles once.
+/// Runs `call` on the code of `ranks.C`, which is compiled once.
 fn macro_session(call: &str) -> Session {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
-    LIBRARY.get_or_init(|| Library::new("ranks", env!("CARGO_TARGET_TMPDIR"))).session(call)
+    let declaration = "void ranks(const char *given = \"fit\", int threads = 1);";
+    let compiled = || Library::without_dictionary("ranks", env!("CARGO_TARGET_TMPDIR"), declaration);
+    LIBRARY.get_or_init(compiled).session(call)
+}
+
+/// Calls one after the other: each session compiles expressions once for all of its calls.
+fn calls(cases: &[&str]) -> String {
+    cases.iter().map(|case| format!("ranks(\"{case}\");")).collect()
 }
 
 struct Job<'a> {
@@ -85,18 +92,17 @@ fn a_fit_by_several_processes_is_that_of_one() {
     assert_eq!([losses.len(), scores.len()], [1, 1], "{}", alone.text);
     with_each(|job| {
         for &processes in numbers_of_processes() {
-            let outcome = job.run(processes, "ranks()", folder.path());
+            // With another number of threads the same bits.
+            let outcome = job.run(processes, "ranks();ranks(\"fit\",2)", folder.path());
             assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
             let bits = said(&outcome, "bits:");
-            assert_eq!(bits.len(), processes, "{}", outcome.text);
+            assert_eq!(bits.len(), 2 * processes, "{}", outcome.text);
             assert!(bits.iter().all(|of_rank| *of_rank == bits[0]), "the ranks' models differ: {bits:?}");
             for (label, alone) in [("losses:", &losses), ("scores:", &scores)] {
-                let [found] = &said(&outcome, label)[..] else { panic!("one rank prints: {}", outcome.text) };
+                let found = &said(&outcome, &format!("fit,1 {label}"))[..];
+                let [found] = found else { panic!("one rank prints: {}", outcome.text) };
                 assert!(near(&numbers(found), &numbers(&alone[0]), 2e-4), "{label} {found} instead of {}", alone[0]);
             }
-            // With another number of threads the same bits.
-            let again = job.run(processes, "ranks(\"fit\",2)", folder.path());
-            assert_eq!(said(&again, "bits:")[0], bits[0], "{}", again.text);
         }
     });
 }
@@ -145,26 +151,24 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
 #[test]
 fn a_stream_is_shared_by_the_ranks() {
     let folder = tempfile::tempdir().unwrap();
-    let alone = macro_session("ranks(\"stream_whole\")").within(folder.path()).run();
-    let begun = macro_session("ranks(\"stream\")").within(folder.path()).run();
-    assert_eq!([alone.code, begun.code], [Some(0), Some(0)], "{}{}", alone.text, begun.text);
+    let alone = macro_session(&calls(&["stream_whole", "stream"])).within(folder.path()).run();
+    assert_eq!(alone.code, Some(0), "{}", alone.text);
     with_one(0, |job| {
         for &processes in numbers_of_processes() {
-            let outcome = job.run(processes, "ranks(\"stream_whole\")", folder.path());
+            let call = calls(&["stream_whole", "stream"]) + "ranks(\"stream\",2)";
+            let outcome = job.run(processes, &call, folder.path());
             assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
             for label in ["losses:", "scores:", "auc:"] {
-                let [found, wanted] = [&outcome, &alone].map(|outcome| said(outcome, label).concat());
+                let of_both =
+                    [&outcome, &alone].map(|outcome| said(outcome, &format!("stream_whole,1 {label}")).concat());
+                let [found, wanted] = of_both;
                 assert!(near(&numbers(&found), &numbers(&wanted), 2e-4), "{label} {found} instead of {wanted}");
             }
-            let [once, again] = [1, 2].map(|threads| {
-                let outcome = job.run(processes, &format!("ranks(\"stream\",{threads})"), folder.path());
-                assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
-                outcome
-            });
-            let bits = said(&once, "bits:");
-            assert!(bits.len() == processes && bits.iter().all(|of_rank| *of_rank == bits[0]), "{}", once.text);
-            assert_eq!(said(&again, "bits:"), bits, "with another number of threads");
-            let [found, wanted] = [&once, &begun].map(|outcome| numbers(&said(outcome, "losses:").concat()));
+            let [bits, again] = [1, 2].map(|threads| said(&outcome, &format!("stream,{threads} bits:")));
+            assert!(bits.len() == processes && bits.iter().all(|of_rank| *of_rank == bits[0]), "{}", outcome.text);
+            assert_eq!(again, bits, "with another number of threads");
+            let [found, wanted] =
+                [&outcome, &alone].map(|outcome| numbers(&said(outcome, "stream,1 losses:").concat()));
             // Other events make up its batches.
             assert!(near(&found, &wanted, 0.05), "{found:?} instead of about {wanted:?}");
         }
@@ -178,37 +182,45 @@ fn a_stream_is_shared_by_the_ranks() {
 #[test]
 fn a_dataset_is_sharded() {
     let folder = tempfile::tempdir().unwrap();
-    let wanted = |call: &str| {
-        let alone = macro_session(call).within(folder.path()).run();
-        assert_eq!(alone.code, Some(0), "{}", alone.text);
-        ["losses:", "scores:", "auc:"].map(|label| numbers(&said(&alone, label).concat()))
+    let cases = [
+        "shards",
+        "shards_few",
+        "shards_validated",
+        "shards_memory",
+        "shards_own",
+        "shards_weighted",
+        "shards_targets",
+    ];
+    let alone = macro_session(&calls(&cases)).within(folder.path()).run();
+    assert_eq!(alone.code, Some(0), "{}", alone.text);
+    let results = |outcome: &Outcome, call: &str| {
+        ["losses:", "scores:", "auc:"].map(|label| numbers(&said(outcome, &format!("{call} {label}")).concat()))
     };
-    let agrees = |outcome: &Outcome, processes: usize, wanted: &[Vec<f64>], tolerance: f64| {
+    // Of a call with the results of `case` alone; returns the bits of the model.
+    let agrees = |outcome: &Outcome, processes: usize, call: &str, case: &str| {
         assert_eq!(outcome.code, Some(0), "{}", outcome.text);
-        let bits = said(outcome, "bits:");
-        assert!(bits.len() == processes && bits.iter().all(|of_rank| *of_rank == bits[0]), "{}", outcome.text);
-        for (label, wanted) in ["losses:", "scores:", "auc:"].iter().zip(wanted) {
-            let found = numbers(&said(outcome, label).concat());
-            assert!(near(&found, wanted, tolerance), "{label} {found:?} instead of {wanted:?}: {}", outcome.text);
+        let bits = said(outcome, &format!("{call} bits:"));
+        assert!(bits.len() == processes && bits.iter().all(|of_rank| *of_rank == bits[0]), "{call}: {}", outcome.text);
+        let (found, wanted) = (results(outcome, call), results(&alone, &format!("{case},1")));
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert!(near(found, wanted, 2e-4), "{call}: {found:?} instead of {wanted:?}: {}", outcome.text);
         }
         bits[0].clone()
     };
-    let [whole, few, validated, memory, own, weighted, targets] =
-        ["", "_few", "_validated", "_memory", "_own", "_weighted", "_targets"]
-            .map(|case| wanted(&format!("ranks(\"shards{case}\")")));
     with_one(1, |job| {
-        let run = |processes, call: &str| job.run(processes, &format!("ranks({call})"), folder.path());
-        let bits = agrees(&run(3, "\"shards\""), 3, &whole, 2e-4);
-        assert_eq!(agrees(&run(3, "\"shards\",2"), 3, &whole, 2e-4), bits, "with more threads");
-        agrees(&run(4, "\"shards_few\""), 4, &few, 2e-4);
-        agrees(&run(3, "\"shards_validated\""), 3, &validated, 2e-4);
-        agrees(&run(2, "\"shards_memory\""), 2, &memory, 2e-4);
-        agrees(&run(3, "\"shards_own\""), 3, &own, 2e-4);
-        agrees(&run(2, "\"shards_weighted\""), 2, &weighted, 2e-4);
-        agrees(&run(2, "\"shards_targets\""), 2, &targets, 2e-4);
-        let begun = run(3, "\"shards_begin\"");
-        assert_eq!(begun.code, Some(0), "{}", begun.text);
-        agrees(&run(2, "\"shards_resume\""), 2, &whole, 2e-4);
+        let three =
+            calls(&["shards", "shards_validated", "shards_own"]) + "ranks(\"shards\",2);ranks(\"shards_begin\")";
+        let three = job.run(3, &three, folder.path());
+        let bits = agrees(&three, 3, "shards,1", "shards");
+        assert_eq!(agrees(&three, 3, "shards,2", "shards"), bits, "with more threads");
+        agrees(&three, 3, "shards_validated,1", "shards_validated");
+        agrees(&three, 3, "shards_own,1", "shards_own");
+        let four = job.run(4, &calls(&["shards_few"]), folder.path());
+        agrees(&four, 4, "shards_few,1", "shards_few");
+        let pairs = ["shards_memory", "shards_weighted", "shards_targets"];
+        let two = job.run(2, &(calls(&pairs) + "ranks(\"shards_resume\")"), folder.path());
+        pairs.iter().for_each(|case| _ = agrees(&two, 2, &format!("{case},1"), case));
+        agrees(&two, 2, "shards_resume,1", "shards");
     });
     // Checks that do not depend on the sender of the messages.
     if let Some(launcher) = launchers().first() {

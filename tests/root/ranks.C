@@ -67,6 +67,7 @@ void ranks(const char *given = "fit", int threads = 1)
 {
    const TString what = given;
    const int rank = CladTorch::Rank();
+   const auto of = std::string(given) + ',' + std::to_string(threads) + ' '; // before results: of this call
    auto frame = Frame(what == "other_events" && rank == 1);
    const auto events = CladTorch::Dataset({"x", "y"}).Add(frame, CladTorch::Label("in"));
    CladTorch::FitOptions options;
@@ -163,17 +164,17 @@ void ranks(const char *given = "fit", int threads = 1)
          targets.SetSharding(CladTorch::kSharded).Add("events", file, CladTorch::Label({"x * y", "3 * x + 100"}));
          CladTorch::Mlp regression({2, 16, 2});
          history = regression.Fit(targets, options);
-         std::cout << "bits: " + std::to_string(Bits(regression)) + "\n" << std::flush;
+         std::cout << of + "bits: " + std::to_string(Bits(regression)) + "\n" << std::flush;
          if (rank == 0)
-            std::cout << TString::Format("losses: %.7g\nscores: %.7g\nauc: %.7g\n", history.ValidationLoss()[0], history.ValidationLoss().back(),
-                                         history.Metric("RMSE").back()).Data() << std::flush;
+            std::cout << TString::Format("%slosses: %.7g\n%sscores: %.7g\n%sauc: %.7g\n", of.c_str(), history.ValidationLoss()[0], of.c_str(),
+                                         history.ValidationLoss().back(), of.c_str(), history.Metric("RMSE").back()).Data() << std::flush;
          return;
       } else if (what == "shards_alone")
          history = model.Fit(Shards(file), CladTorch::FitOptions());
       else
          history = model.Fit(Shards(file), options);
       if (rank == 0)
-         std::cout << TString::Format("auc: %.7g\n", history.Metric("AUC").back()).Data() << std::flush;
+         std::cout << TString::Format("%sauc: %.7g\n", of.c_str(), history.Metric("AUC").back()).Data() << std::flush;
    } else if (what == "several")
       model.CrossValidate(events, 3, options);
    else if (what == "other_validation")
@@ -184,7 +185,7 @@ void ranks(const char *given = "fit", int threads = 1)
       options.fLearningRate = 0.03;
       options.fMetrics = {CladTorch::kAuc};
       history = model.Fit(Events(frame, rank), options);
-      std::cout << (rank ? "" : TString::Format("auc: %.7g\n", history.Metric("AUC").back()).Data()) << std::flush;
+      std::cout << (rank ? "" : TString::Format("%sauc: %.7g\n", of.c_str(), history.Metric("AUC").back()).Data()) << std::flush;
    } else if (what == "stream") {
       options.fBatchSize = 100;
       history = model.Fit(Events(frame, rank).SetWindow(600), options);
@@ -203,7 +204,7 @@ void ranks(const char *given = "fit", int threads = 1)
       history = model.Resume(events, "long.ckpt", options);
    else
       history = model.Fit(events, options);
-   std::cout << "bits: " + std::to_string(Bits(model)) + "\n" << std::flush;
+   std::cout << of + "bits: " + std::to_string(Bits(model)) + "\n" << std::flush;
    if (rank)
       return;
    TString losses, scores;
@@ -212,5 +213,5 @@ void ranks(const char *given = "fit", int threads = 1)
    for (const float x : {-1.f, -0.4f, 0.f, 0.5f, 1.2f})
       scores += TString::Format(" %.7g", model.Functor()({x, x / 2}));
    // In one piece, beside which another rank may write.
-   std::cout << ("losses:" + losses + "\nscores:" + scores + "\n").Data() << std::flush;
+   std::cout << (of + "losses:" + losses + "\n" + of + "scores:" + scores + "\n").Data() << std::flush;
 }
