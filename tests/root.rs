@@ -13,12 +13,12 @@ use support::typos::Mistake;
 const FIRST_STEP: &str = "to the first trained step";
 
 fn macro_of(call: &str) -> Outcome {
-    Session::root(&["-q", &script(call)]).run()
+    Session::root(&["-q", &script(call)]).unoptimised().run()
 }
 
 /// The same with a home folder of its own.
 fn macro_at_home(call: &str) -> Outcome {
-    let session = Session::root(&["-q", &script(call)]);
+    let session = Session::root(&["-q", &script(call)]).unoptimised();
     let home = session.folder().join("home");
     session.with("HOME", &home).run()
 }
@@ -36,22 +36,22 @@ fn load_at_the_prompt() {
 
 #[test]
 fn load_with_gsystem() {
-    loads(macro_of("load_gsystem.C"));
+    loads(Session::root(&["-q", &script("load_gsystem.C")]).run());
 }
 
 #[test]
 fn load_with_r_load_library() {
-    loads(macro_of("load_macro.C"));
+    loads(Session::root(&["-q", &script("load_macro.C")]).run());
 }
 
 #[test]
 fn load_with_threads_enabled() {
-    loads(macro_of("load_macro.C(true)"));
+    loads(Session::root(&["-q", &script("load_macro.C(true)")]).run());
 }
 
 #[test]
 fn load_by_the_rootmap() {
-    loads(macro_of("load_auto.C"));
+    loads(Session::root(&["-q", &script("load_auto.C")]).run());
 }
 
 #[test]
@@ -317,7 +317,7 @@ const LONG_CALLS: [&str; 15] = [
 fn interrupt_ends_a_macro_with_every_long_call() {
     for call in LONG_CALLS {
         let macro_call = format!("{}(\"{call}\")", script("interrupted.C"));
-        let outcome = Session::root(&["-q", &macro_call]).run_interrupted_at_each("NOW ");
+        let outcome = Session::root(&["-q", &macro_call]).unoptimised().run_interrupted_at_each("NOW ");
         assert_eq!(outcome.code, Some(130), "{call}: {}", outcome.text);
         outcome.says(&["Warning in <CladTorch::", "interrupted"]).hides(&["terminate called", "NOT REACHED", "Break"]);
     }
@@ -335,6 +335,7 @@ fn interrupt_pressed_twice_ends_a_macro() {
     for milliseconds in [0, 1, 2, 5, 10, 20, 50, 80, 100, 120, 150, 200] {
         let macro_call = format!("{}(\"Fit by Clad\")", script("interrupted.C"));
         let outcome = Session::root(&["-q", &macro_call])
+            .unoptimised()
             .run_interrupted_twice_at("NOW ", Duration::from_millis(milliseconds))
             .hides(&["NOT REACHED"]);
         assert_eq!(outcome.code, Some(130), "{milliseconds} ms: {}", outcome.text);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, thread};
 
 use crate::checkout::{place, source};
-use crate::say::{NOT_TESTED, not_tested};
+use crate::say::{NOT_TESTED, is_complete, not_tested};
 
 /// Loading ROOT and compiling a macro takes seconds, or minutes on a slow machine that does other work; a session that
 /// hangs must end before the runner does.
@@ -87,6 +87,13 @@ impl Session {
             .env_remove("RUST_BACKTRACE")
             .stdin(Stdio::null());
         Session { folder, command }
+    }
+
+    /// The interpreter compiles without optimisation, which takes up to two thirds of the time of a macro: for macros
+    /// whose checks do not depend on how it compiles them. Without optimisation it cannot link some inline functions of
+    /// LibTorch, those with thread-local variables. If everything is tested it optimises as usual.
+    pub fn unoptimised(self) -> Session {
+        if is_complete() { self } else { self.with("EXTRA_CLING_ARGS", Path::new("-O0")) }
     }
 
     /// Sets a variable in its environment.
