@@ -42,8 +42,10 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
         tests.envs(complete);
         tests
     };
-    step("building tests", tests().arg("--no-run"))?;
-    let built = tests().arg("--no-run").output().context("cannot start cargo")?;
+    // Without the examples, which the lints have checked.
+    let build = ["--no-run", "--lib", "--bins", "--tests"];
+    step("building tests", tests().args(build))?;
+    let built = tests().args(build).output().context("cannot start cargo")?;
     programs::run(programs::programs(&String::from_utf8_lossy(&built.stderr)), tests)?;
     step("tests of the documentation", tests().arg("--doc"))
 }
