@@ -32,9 +32,15 @@ struct Made {
 const TOGETHER: usize = 100;
 
 fn check(made: &[Made], rtol: f64, atol: f64) -> Vec<String> {
+    check_with(made, rtol, atol, |_, _| {})
+}
+
+/// The same; `further` gets each library and its programs, since compiling takes most of the time.
+fn check_with(made: &[Made], rtol: f64, atol: f64, mut further: impl FnMut(&Host, &[Made])) -> Vec<String> {
     let mut failures = Vec::new();
     for made in made.chunks(TOGETHER) {
         let mut host = Host::compile(&made.iter().map(|each| &each.cuda).collect::<Vec<_>>());
+        further(&host, made);
         for Made { what, recorder, program, cuda } in made {
             let mut results = [false, true].map(|reverse| {
                 host.reverse = reverse;
@@ -80,14 +86,19 @@ fn some<const N: usize>(kinds: &[(Kind, f64, f64); N]) -> &[(Kind, f64, f64)] {
     if say::is_complete() { kinds } else { &kinds[N - 1..] }
 }
 
+/// Also by the driver's functions, with the memory that the back end itself sets aside.
 #[test]
 fn operators_give_on_the_host_what_aot_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
     let mut refused = BTreeSet::new();
+    let mut with_scratch = 0;
     for &(kind, rtol, atol) in some(&[(Kind::Double, 1e-11, 1e-12), (Kind::Float, 2e-5, 4e-6)]) {
         let made = made(kind, &mut refused);
-        let failures = check(&made, rtol, atol);
+        let failures = check_with(&made, rtol, atol, |host, made| with_scratch += same_by_the_driver(&gpu, host, made));
         assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
     }
+    assert!(with_scratch > 0, "no operator sums parts forward");
     let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
     assert_eq!(refused, REFUSED);
     let operators: BTreeSet<&str> = cases().iter().map(|case| case.op).collect();
@@ -231,6 +242,8 @@ fn wave(shape: &[i64], step: f64, kind: Kind) -> Tensor {
 /// shared out.
 #[test]
 fn large_tensors_give_on_the_host_what_aot_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
     for &(kind, rtol, atol) in some(&[(Kind::Float, 2e-4, 4e-5), (Kind::Double, 1e-10, 1e-11)]) {
         let recorders = large(7, &|shape, step| wave(shape, step, kind));
         let named = |(what, recorder)| of(format!("{what}, {kind:?}"), recorder);
@@ -246,7 +259,7 @@ fn large_tensors_give_on_the_host_what_aot_does() {
         ] {
             assert!(made.iter().any(|each| has(each, text)), "no {text}");
         }
-        let failures = check(&made, rtol, atol);
+        let failures = check_with(&made, rtol, atol, |host, made| _ = same_by_the_driver(&gpu, host, made));
         assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
     }
 }
@@ -348,29 +361,15 @@ fn the_driver_runs_what_the_host_does() {
     }
 }
 
-/// All operators by the driver's functions: with the memory that the back end itself sets aside.
-#[test]
-fn operators_have_the_memory_that_they_need() {
-    let folder = tempfile::tempdir().unwrap();
-    let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
-    let mut all = made(Kind::Double, &mut BTreeSet::new());
-    all.extend(
-        large(7, &|shape, step| wave(shape, step, Kind::Double))
-            .into_iter()
-            .filter_map(|(what, recorder)| of(what.into(), recorder)),
-    );
-    let mut with_scratch = 0;
-    for made in all.chunks(TOGETHER) {
-        let host = Host::compile(&made.iter().map(|each| &each.cuda).collect::<Vec<_>>());
-        let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();
-        for Made { what, recorder, program, cuda } in made {
-            with_scratch += usize::from(cuda.forward_has_scratch());
-            let got = gpu::results(&gpu, &image, recorder, program, cuda).unwrap_or_else(|_| panic!("{what} failed"));
-            let want = host.results(recorder, program, cuda).unwrap_or_else(|_| panic!("{what}: an index"));
-            assert!(got.iter().zip(&want).all(|(got, want)| bits(got) == bits(want)), "{what}");
-        }
+/// Compares the driver's results with those of `host`; returns how many programs set memory aside forward.
+fn same_by_the_driver(gpu: &Gpu, host: &Host, made: &[Made]) -> usize {
+    let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();
+    for Made { what, recorder, program, cuda } in made {
+        let got = gpu::results(gpu, &image, recorder, program, cuda).unwrap_or_else(|_| panic!("{what} failed"));
+        let want = host.results(recorder, program, cuda).unwrap_or_else(|_| panic!("{what}: an index"));
+        assert!(got.iter().zip(&want).all(|(got, want)| bits(got) == bits(want)), "{what}");
     }
-    assert!(with_scratch > 0, "no operator sums parts forward");
+    made.iter().filter(|each| each.cuda.forward_has_scratch()).count()
 }
 
 /// Compiled functions on that GPU: the calls that C++ makes, from the choice of the back end to gradients.
