@@ -16,7 +16,7 @@ use anyhow::{Context, Result, anyhow, bail};
 const MOST_AT_A_TIME: usize = 4;
 /// The slowest ones start first, so that none of them is left for the end.
 const LONGEST: [&str; 11] =
-    ["compile", "ranks", "root", "cuda_training", "torch", "cuda", "root_gw", "wheel", "jit", "cpp_header", "readme"];
+    ["root", "compile", "root_gw", "cuda_training", "torch", "wheel", "jit", "cuda", "ranks", "readme", "cpp_header"];
 
 /// Threads of these wait for one another in busy loops: beside another program they take many times as long.
 const ALONE: [&str; 6] = ["engine", "modules", "operators", "packing", "random_graphs", "training"];
