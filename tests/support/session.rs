@@ -89,7 +89,7 @@ impl Session {
         Session { folder, command }
     }
 
-    /// The interpreter compiles without optimisation, which takes up to two thirds of the time of a macro: for macros
+    /// The interpreter compiles without optimisation, which saves a fifth to a third of the time of a macro: for macros
     /// whose checks do not depend on how it compiles them. Without optimisation it cannot link some inline functions of
     /// LibTorch, those with thread-local variables. If everything is tested it optimises as usual.
     pub fn unoptimised(self) -> Session {
