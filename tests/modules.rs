@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, ModuleTiles, Settings, autograd};
-use cladtorch::graph::{Activation, Graph, Loss, Optimiser, Precision};
+use cladtorch::graph::{Activation, Graph, Loss, Meeting, Optimiser, Precision};
 use cladtorch::kernels::Scalar;
 use support::events::Events;
-use support::graph::modules::{CASES, Case, MLP};
-use support::graph::recorder;
+use support::graph::modules::{CASES, Case, MLP, batch_norm, dropped, linear, plus, silu};
+use support::graph::recorder::{self, A, A::B, A::L, A::V};
 use support::numeric::{central_difference, compare};
 use support::say::say;
 use tch::{Kind, Tensor};
@@ -84,13 +84,72 @@ fn every_network_agrees_with_libtorch_autograd() {
     }
 }
 
-/// Batch normalisation combines events in training: its batches are not cut into tiles.
+/// Batch normalisation combines events in training: its batches are not cut into tiles, but into blocks that meet there.
 #[test]
 fn the_events_of_a_network_are_apart_in_training_unless_it_normalises_batches() {
-    for case in CASES {
-        assert_eq!(case.module(Kind::Float).events_are_apart(), case.state.is_empty(), "{}", case.name);
+    for case in CASES.iter().chain([&TOWERS, &CENTRED, &SHARED_DROPOUT]) {
+        let expected = match case.name {
+            "centred batch" => Meeting::Elsewhere,
+            _ if case.state.is_empty() => Meeting::Nowhere,
+            _ => Meeting::Statistics,
+        };
+        assert_eq!(case.module(Kind::Float).meeting(), expected, "{}", case.name);
     }
 }
+
+/// Two networks of the events, each normalised, whose sum is normalised again behind dropout.
+const TOWERS: Case = Case {
+    name: "normalised towers with dropout",
+    event: &[4],
+    parameters: &[&[6, 4], &[6], &[6], &[6], &[6, 4], &[6], &[6], &[6], &[6], &[6], &[3, 6], &[3]],
+    state: &[&[6], &[6], &[6], &[6], &[6], &[6]],
+    draws: true,
+    build: |r, training| {
+        let first = linear(r, 0, 1);
+        let first = batch_norm(r, first, 3, 13, training);
+        let second = linear(r, 0, 5);
+        let second = batch_norm(r, second, 7, 15, training);
+        let second = silu(r, second);
+        let sum = plus(r, first, second);
+        let sum = dropped(r, sum, training);
+        let sum = batch_norm(r, sum, 9, 17, training);
+        linear(r, sum, 11)
+    },
+};
+
+/// The whole batch is dropped or kept: blocks of it would draw apart.
+const SHARED_DROPOUT: Case = Case {
+    name: "dropout that events share",
+    event: &[4],
+    parameters: &[&[6, 4], &[6], &[6], &[6], &[3, 6], &[3]],
+    state: &[&[6], &[6]],
+    draws: true,
+    build: |r, training| {
+        let x = linear(r, 0, 1);
+        let x = batch_norm(r, x, 3, 7, training);
+        let bias = dropped(r, 2, training);
+        let x = plus(r, x, bias);
+        linear(r, x, 5)
+    },
+};
+
+/// The mean of the batch is subtracted behind the normalisation.
+const CENTRED: Case = Case {
+    name: "centred batch",
+    event: &[4],
+    parameters: &[&[6, 4], &[6], &[6], &[6], &[3, 6], &[3]],
+    state: &[&[6], &[6]],
+    draws: false,
+    build: |r, training| {
+        let x = linear(r, 0, 1);
+        let x = batch_norm(r, x, 3, 7, training);
+        let x = silu(r, x);
+        let value = r.tensors[x].mean_dim(&[0i64][..], true, r.tensors[x].kind());
+        let mean = r.record("mean", "dim", &[V(x), L(vec![0]), B(true), A::None], vec![value]);
+        let x = plus(r, x, mean);
+        linear(r, x, 5)
+    },
+};
 
 #[test]
 fn every_network_agrees_with_central_differences() {
@@ -101,6 +160,32 @@ fn every_network_agrees_with_central_differences() {
         let numeric = central_difference(value, &case.start());
         compare(&ours, &numeric, 1e-4, 1e-7).unwrap_or_else(|e| panic!("{}: {e}", case.name));
     }
+}
+
+/// The batch is run in blocks, or at once where these would compute something else.
+#[test]
+fn batches_that_meet_agree_with_central_differences() {
+    for case in [&TOWERS, &SHARED_DROPOUT, &CENTRED] {
+        let (_, ours) = gradient(case, &case.start(), Loss::MeanSquaredError, 520, 2);
+        let value = |p: &[f64]| gradient(case, p, Loss::MeanSquaredError, 520, 1).0;
+        let numeric = central_difference(value, &case.start());
+        compare(&ours, &numeric, 1e-4, 1e-7).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+    }
+}
+
+#[test]
+fn events_share_the_factors_of_dropout_that_has_no_events() {
+    let loss = |rows: usize| {
+        let mut events = events(&SHARED_DROPOUT, Loss::MeanSquaredError, rows);
+        events.features.fill(0.5);
+        events.labels.fill(1.0);
+        events.weights.fill(1.0);
+        let mut engine =
+            engine::<f64>(&SHARED_DROPOUT, &SHARED_DROPOUT.start(), settings(Loss::MeanSquaredError, rows), 2);
+        let (sum, _) = engine.loss_and_gradient(events.rows(), &events.order(), 1.0).unwrap();
+        sum / rows as f64
+    };
+    compare(&[loss(600)], &[loss(20)], 1e-9, 0.0).unwrap();
 }
 
 #[test]
@@ -137,10 +222,10 @@ fn float32_follows_float64() {
 
 #[test]
 fn the_bits_do_not_depend_on_the_number_of_threads() {
-    for case in CASES {
-        let events = events(case, Loss::SoftmaxCrossEntropy, 700);
+    for case in CASES.iter().chain([&TOWERS, &CENTRED]) {
+        let events = events(case, Loss::SoftmaxCrossEntropy, 1500);
         let run = |threads| {
-            let mut engine = engine::<f32>(case, &case.start(), settings(Loss::SoftmaxCrossEntropy, 300), threads);
+            let mut engine = engine::<f32>(case, &case.start(), settings(Loss::SoftmaxCrossEntropy, 700), threads);
             let losses: Vec<f64> =
                 (0..2).map(|_| engine.train(events.rows(), &events.order(), &1e-3).unwrap()).collect();
             let evaluated = engine.evaluate(events.rows(), &events.order()).unwrap();
@@ -154,20 +239,25 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
     }
 }
 
+/// Of batches at once, and in blocks with a last one of another size.
 #[test]
 fn running_statistics_are_those_of_libtorch() {
-    let case = CASES.iter().find(|case| !case.state.is_empty()).unwrap();
-    let events = events(case, Loss::MeanSquaredError, 40);
-    let mut engine = engine::<f64>(case, &case.start(), settings(Loss::MeanSquaredError, 40), 1);
-    engine.loss_and_gradient(events.rows(), &events.order(), 1.0).unwrap();
-    let mut x = vec![0.0f64; events.features.len()];
-    events.scaler.standardise(&events.features, &mut x);
-    let (recorder, _) = case.recorded(&x, &case.start(), 40, true, Kind::Double);
-    let first = 1 + case.parameters.len();
-    let theirs = recorder.tensors[first..first + case.state.len()].iter().flat_map(recorder::numbers);
-    let ours: Vec<f64> = engine.state().into_iter().map(f64::from).collect();
-    compare(&ours, &theirs.collect::<Vec<_>>(), 1e-6, 1e-7).unwrap();
-    assert_ne!(ours, case.state());
+    for case in CASES.iter().filter(|case| !case.state.is_empty()) {
+        for rows in [40, 512, 600] {
+            let events = events(case, Loss::MeanSquaredError, rows);
+            let mut engine = engine::<f64>(case, &case.start(), settings(Loss::MeanSquaredError, rows), 1);
+            engine.loss_and_gradient(events.rows(), &events.order(), 1.0).unwrap();
+            let mut x = vec![0.0f64; events.features.len()];
+            events.scaler.standardise(&events.features, &mut x);
+            let (recorder, _) = case.recorded(&x, &case.start(), rows, true, Kind::Double);
+            let first = 1 + case.parameters.len();
+            let theirs = recorder.tensors[first..first + case.state.len()].iter().flat_map(recorder::numbers);
+            let ours: Vec<f64> = engine.state().into_iter().map(f64::from).collect();
+            compare(&ours, &theirs.collect::<Vec<_>>(), 1e-6, 1e-7)
+                .unwrap_or_else(|e| panic!("{}, {rows} rows: {e}", case.name));
+            assert_ne!(ours, case.state());
+        }
+    }
 }
 
 /// Batches of 8: the last one has fewer events, or a single one, which batch normalisation does not accept alone.

@@ -31,7 +31,7 @@ fn gives_the_same(case: &Case) {
         };
         let program = module.program(Mode::Evaluation, rows).unwrap();
         let apart = outputs(Pass::of_program(&module, &packing, Mode::Evaluation, rows, &program).unwrap());
-        let scaled = outputs(Pass::new(&module, &packing, Mode::Evaluation, rows, false).unwrap());
+        let scaled = outputs(Pass::new(&module, &packing, Mode::Evaluation, rows).unwrap());
         let largest = apart.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
         let worst = apart.iter().zip(&scaled).fold(0.0_f32, |worst, (a, b)| worst.max((a - b).abs()));
         assert!(largest > 0.1 && worst <= TOLERANCE * largest, "{}, {rows} rows: {worst:e} of {largest}", case.name);

@@ -175,6 +175,8 @@ struct ct_channels {
       void (*normalise)(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);                          \
       void (*normalise_pullback)(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, int add, T *dx);      \
       void (*normalise_scale_pullback)(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);                     \
+      /* mean[C] of the channels of x, and the sums[C] of squared deviations from it */                                \
+      void (*spread)(const struct ct_channels *c, const T *x, double *mean, double *squares);                          \
       /* mean[C] and root of the mean squared deviation[C] of the channels of x */                                     \
       void (*moments)(const struct ct_channels *c, const T *x, T *mean, T *deviation);                                 \
       /* y = (x - mean) / sqrt(deviation^2 + eps) * w[C] + b[C] */                                                     \

@@ -83,6 +83,8 @@ void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const 
 template <typename T>
 void NormaliseScalePullback(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);
 template <typename T>
+void ChannelSpread(const ct_channels *c, const T *x, double *mean, double *squares);
+template <typename T>
 void ChannelMoments(const ct_channels *c, const T *x, T *mean, T *deviation);
 template <typename T>
 void Standardise(const ct_channels *c, T eps, const T *x, const T *mean, const T *deviation, const T *w, const T *b, T *y);

@@ -175,19 +175,35 @@ struct Factors {
 } // namespace
 
 template <typename T>
+void ChannelSpread(const ct_channels *c, const T *x, double *mean, double *squares)
+{
+   const double count = static_cast<double>(c->rows) * static_cast<double>(c->side);
+   EachPart(*c, [&](const Part &part) {
+      double *means = mean + part.fFirst;
+      std::fill_n(means, part.fCount, 0.);
+      const T *from = x + part.fOffset;
+      double sums[kChannels];
+      part.Sum(means, means, sums, [=](auto at, auto, auto) { return at(from); });
+      for (size_t i = 0; i < part.fCount; ++i)
+         means[i] = sums[i] / count;
+      part.Sum(means, means, squares + part.fFirst, [=](auto at, auto m, auto) { return (at(from) - m) * (at(from) - m); });
+   });
+}
+
+template <typename T>
 void ChannelMoments(const ct_channels *c, const T *x, T *mean, T *deviation)
 {
    const double count = static_cast<double>(c->rows) * static_cast<double>(c->side);
    EachPart(*c, [&](const Part &part) {
-      double means[kChannels], sums[kChannels];
-      std::fill_n(means, part.fCount, 0.); // not all of them
-      const T *from = x + part.fOffset;
-      part.Sum(means, means, sums, [=](auto at, auto, auto) { return at(from); });
-      for (size_t i = 0; i < part.fCount; ++i)
-         mean[part.fFirst + i] = static_cast<T>(means[i] = sums[i] / count);
-      part.Sum(means, means, sums, [=](auto at, auto m, auto) { return (at(from) - m) * (at(from) - m); });
-      for (size_t i = 0; i < part.fCount; ++i)
-         deviation[part.fFirst + i] = static_cast<T>(std::sqrt(sums[i] / count));
+      // The part as channels of its own.
+      ct_channels own = *c;
+      own.channels = part.fCount;
+      double means[kChannels], squares[kChannels];
+      ChannelSpread(&own, x + part.fOffset, means, squares);
+      for (size_t i = 0; i < part.fCount; ++i) {
+         mean[part.fFirst + i] = static_cast<T>(means[i]);
+         deviation[part.fFirst + i] = static_cast<T>(std::sqrt(squares[i] / count));
+      }
    });
 }
 
@@ -249,6 +265,7 @@ void StandardisePullback(const ct_channels *c, size_t count, T eps, const T *x, 
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
+   template void ChannelSpread(const ct_channels *, const T *, double *, double *);                                    \
    template void ChannelMoments(const ct_channels *, const T *, T *, T *);                                                    \
    template void Standardise(const ct_channels *, T, const T *, const T *, const T *, const T *, const T *, T *);      \
    template void StandardiseSums(const ct_channels *, T, const T *, const T *, const T *, const T *, double *,         \

@@ -44,6 +44,7 @@ constexpr Table MakeTable()
            Normalise<T>,
            NormalisePullback<T>,
            NormaliseScalePullback<T>,
+           ChannelSpread<T>,
            ChannelMoments<T>,
            Standardise<T>,
            StandardiseSums<T>,

@@ -39,6 +39,10 @@ const NETWORKS: [&str; 6] = ["residual-mlp", "deep-sets", "strain-cnn", "map-cnn
 /// Rows of a batch, all rows, and steps of a round: whole epochs.
 const BATCHES: [(u64, u64, u64); 3] = [(32, 8192, 256), (256, 8192, 32), (4096, 8192, 2)];
 
+/// Steps of a turn of light networks, at least. With CladTorch a turn is a Fit, and its preparation takes as long as some of their
+/// steps.
+const LIGHT_STEPS: u64 = 16;
+
 /// The networks that the search for gravitational waves trains, with the batches that are usual there.
 const SEARCH: [(&str, (u64, u64, u64)); 2] = [("gw-search", (32, 2048, 64)), ("strain-cnn", (128, 8192, 64))];
 
@@ -77,7 +81,7 @@ fn cases(_: &Context) -> Result<Vec<Case>> {
         Case {
             name: format!("{network}/{batch}"),
             prepare: Box::new(move |_| Ok(request.clone())),
-            steps,
+            steps: if is_light(network) { steps.max(LIGHT_STEPS) } else { steps },
             warm_up: 1,
             lead: 0,
             flops: step_flops(network).map(|flops| flops * batch as f64),

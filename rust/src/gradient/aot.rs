@@ -4,7 +4,7 @@
 //! A shard is a run of neighbouring tiles with its own gradient. The number of shards of a batch depends only on the
 //! batch and the network, and their gradients are summed in order, which gives the same bits for any number of threads.
 //! The threads stay together for an epoch: each takes the next free shard, and the last to finish makes the step while
-//! the others wait. If there are more threads than shards, they share large operators. After the first steps of each
+//! the others wait. If there are more threads than shards, they share large operators, and the blocks of a batch whose rows meet somewhere. After the first steps of each
 //! number of rows nothing is allocated except what hands an epoch to the threads.
 
 use std::ops::Range;
@@ -162,6 +162,11 @@ impl<T: Scalar + Element> AotEngine<T> {
         Ok(self)
     }
 
+    /// Whether a batch is a single tile, in blocks that the threads share.
+    fn shares_batches(&self) -> bool {
+        self.network.runs_in_blocks(self.settings.batch_size)
+    }
+
     fn largest_batch(&self) -> usize {
         self.settings.batch_size + usize::from(!self.network.takes_one(Mode::Training))
     }
@@ -226,12 +231,14 @@ impl<T: Scalar + Element> AotEngine<T> {
         let row = |place: usize| if place == self.tiles(rows.len()) { rows.len() } else { place * tile };
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let share = self.share(&state, data, (rayon::current_num_threads() / used).max(1));
-        let mut space = lock(&self.workspaces[member]);
+        // A whole batch is in the memory of the first one, whoever runs it: it is large.
+        let space = if self.shares_batches() { 0 } else { member };
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= used {
                 return Ok(());
             }
+            let mut space = lock(&self.workspaces[space]);
             let [first, end] = [index, index + 1].map(|index| part.start + part.len() * index / used);
             let rows = &rows[row(first)..row(end)];
             lock(&self.shards[index]).run(&mut space, &share, rows, tile, before + first, scale)?;
@@ -336,12 +343,14 @@ impl<T: Scalar + Element> AotEngine<T> {
 impl<T: Scalar + Element> Engine for AotEngine<T> {
     fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64> {
         let most = self.portions(order, steps.spread()).map(|portion| portion.tiles.len()).max().unwrap_or(0);
-        let members = self.workspaces.len().min(self.used(most));
+        // Those that have no shard help with the blocks of one.
+        let helps = self.shares_batches();
+        let members = if helps { self.workspaces.len() } else { self.workspaces.len().min(self.used(most)) };
         let epoch = Epoch {
             data,
             order,
             steps,
-            barrier: Barrier::new(members, self.processors),
+            barrier: Barrier::new(members, self.processors, helps),
             next: AtomicUsize::new(0),
             loss: Mutex::new(0.0),
             failure: Mutex::new(None),

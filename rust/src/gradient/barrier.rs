@@ -13,6 +13,9 @@ const LOOKS: usize = 200;
 /// The threads of an undisturbed training wait for one another a few microseconds.
 const PATIENCE: Duration = Duration::from_micros(50);
 
+/// The same where those that wait help one that works for all: a pause between two calls for help is shorter than a nap.
+const PATIENCE_OF_HELPERS: Duration = Duration::from_millis(2);
+
 /// How long a thread sleeps that waited in vain; the system adds about as much.
 const NAP: Duration = Duration::from_micros(50);
 
@@ -24,6 +27,7 @@ pub struct Barrier {
     members: usize,
     /// More members than processors: a member that waits only keeps another from coming.
     crowded: bool,
+    patience: Duration,
     /// Of the members when they last came.
     affinity: Affinity,
     arrived: AtomicUsize,
@@ -32,11 +36,13 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier for `members` threads, at most [`MOST_MEMBERS`], on this many processors.
-    pub fn new(members: usize, processors: usize) -> Self {
+    /// A barrier for `members` threads, at most [`MOST_MEMBERS`], on this many processors; those that wait may be helpers of
+    /// one that works for all.
+    pub fn new(members: usize, processors: usize, are_helpers: bool) -> Self {
         Barrier {
             members,
             crowded: members > processors,
+            patience: if are_helpers { PATIENCE_OF_HELPERS } else { PATIENCE },
             affinity: Affinity::new(),
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
@@ -72,7 +78,7 @@ impl Barrier {
                 waiting = Instant::now();
             } else if self.crowded {
                 thread::yield_now();
-            } else if waiting.elapsed() > PATIENCE {
+            } else if waiting.elapsed() > self.patience {
                 match self.affinity.separate(member) {
                     true => waiting = Instant::now(),
                     false => thread::sleep(NAP),
@@ -111,7 +117,7 @@ mod tests {
 
     #[test]
     fn one_member_at_a_time_runs_alone_and_sees_what_all_did() {
-        let (barrier, sum, seen) = (Barrier::new(3, 8), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let (barrier, sum, seen) = (Barrier::new(3, 8, false), AtomicUsize::new(0), Mutex::new(Vec::new()));
         pool(3).broadcast(|member| {
             for _ in 0..1000 {
                 sum.fetch_add(1, Ordering::Relaxed);
@@ -123,7 +129,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_member_that_panicked() {
-        let barrier = Barrier::new(2, 1);
+        let barrier = Barrier::new(2, 1, false);
         let threads = pool(2);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             threads.broadcast(|member| {

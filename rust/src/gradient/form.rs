@@ -3,6 +3,7 @@
 use super::blocks::{BlockRows, Blocks};
 use super::buffer_assignment::BufferAssignment;
 use super::executor::{Executor, Run};
+use super::stages::Stages;
 use crate::device::Element;
 use crate::error::Result;
 use crate::graph::Program;
@@ -14,6 +15,8 @@ pub enum Form<T> {
     Whole(Executor<T>),
     /// In blocks.
     Blocks(Box<Blocks<T>>),
+    /// In blocks that meet at batch statistics.
+    Stages(Box<Stages<T>>),
 }
 
 impl<T: Scalar + Element> Form<T> {
@@ -35,13 +38,14 @@ impl<T: Scalar + Element> Form<T> {
         match self {
             Form::Whole(executor) => executor,
             Form::Blocks(blocks) => &**blocks,
+            Form::Stages(stages) => &**stages,
         }
     }
 
     /// The programs that run, each with when it does, if there is more than one.
     pub fn parts<'a>(&'a self, whole: &'a Program) -> Vec<(String, &'a Program)> {
         match self {
-            Form::Whole(_) => vec![(String::new(), whole)],
+            Form::Whole(_) | Form::Stages(_) => vec![(String::new(), whole)],
             Form::Blocks(blocks) => blocks.parts(),
         }
     }

@@ -45,6 +45,7 @@ impl<T: Scalar + Element> HostProgram<T> {
         let (part, executor) = match &mut form {
             Form::Whole(executor) => (program, executor),
             Form::Blocks(blocks) => blocks.block(),
+            Form::Stages(_) => return Err("the rows of a function do not meet".to_owned()),
         };
         // A fused body reads what the bodies in it read, later than they would.
         let assignment = BufferAssignment::apart(part);

@@ -5,7 +5,7 @@
 //! 1. A graph is a [`Program`](crate::graph::Program): operators with their operands, of a network in one mode or of an observed
 //!    function.
 //! 2. Passes over it: [`Packing`] fuses linear layers with their activations, `blocks` cuts rows into blocks that fit a core's
-//!    cache, `buffer_assignment` and `reverse` give values and adjoints their places in arenas.
+//!    cache, `stages` does where rows meet in the statistics of batch normalisation, `buffer_assignment` and `reverse` give values and adjoints their places in arenas.
 //! 3. A [`BackEnd`] compiles it. Only `back_end` decides which one, and why, for networks ([`Choice`]) and functions
 //!    ([`Wanted`]).
 //! 4. A function becomes an [`Executable`] over memory of its device, which [`CompiledGraph`] holds; a network in training becomes an
@@ -51,6 +51,8 @@ mod reverse;
 mod shard;
 mod shares;
 mod spread;
+#[allow(unsafe_code)] // Pointers to rows in the same tensors.
+mod stages;
 mod tensor_lists;
 
 pub use back_end::{BackEnd, Choice, Wanted};
@@ -144,9 +146,19 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The features of the given rows, standardised and packed.
-    fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T]) {
-        T::gather(rows, self.features, &self.scaler.mean, &self.scaler.inverse, x);
+    /// The features of the given rows, standardised and packed, `together` rows at a time; several of these on the threads of the
+    /// present pool.
+    fn gather<T: Scalar>(&self, rows: &[u32], together: usize, x: &mut [T]) {
+        let gather = |(x, rows): (&mut [T], &[u32])| {
+            T::gather(rows, self.features, &self.scaler.mean, &self.scaler.inverse, x);
+        };
+        match rows.len() > together {
+            true => {
+                let length = x.len() / rows.len() * together;
+                x.par_chunks_mut(length).zip(rows.par_chunks(together)).for_each(gather);
+            }
+            false => gather((x, rows)),
+        }
     }
 
     /// The same as x [rows, width], those of many rows on the threads of the present pool.

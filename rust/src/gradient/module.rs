@@ -6,6 +6,7 @@ use super::Rows;
 use super::dropout::DropoutFactors;
 use super::packing::Packing;
 use super::pass::{Memory, Passes};
+use super::stages::block_rows;
 use crate::device::{Element, HostBuffer};
 use crate::error::{Error, Result};
 use crate::graph::rows::RowCut;
@@ -19,7 +20,8 @@ const MOST_FACTORS: usize = 128;
 /// Bytes of the values of a tile: with its adjoints they stay in a core's own cache of 1 to 2 MB.
 const TILE_BYTES: usize = 512 << 10;
 
-/// A module laid out for tiles: of a few rows if events are independent in training, otherwise of whole batches.
+/// A module laid out for tiles: of a few rows if events are independent in training, otherwise of whole batches, which may run in
+/// blocks.
 pub struct ModuleTiles<T> {
     module: Arc<Module>,
     packing: Packing<T>,
@@ -67,14 +69,19 @@ impl<T: Scalar + Element> ModuleTiles<T> {
 
     /// The memory that a thread needs to run tiles.
     pub fn memory(&self) -> Result<ModuleMemory<T>> {
-        let is_whole = !self.module.events_are_apart();
-        let passes = [Passes::new(Mode::Training, is_whole), Passes::new(Mode::Evaluation, false)];
+        let blocks = (!self.module.events_are_apart()).then_some(self.tile_rows[Mode::Training as usize]);
+        let passes = [Passes::new(Mode::Training, blocks), Passes::new(Mode::Evaluation, None)];
         Ok(ModuleMemory { passes, x: HostBuffer::zeros(0)? })
     }
 
     /// Rows of a tile; `None` where the rows of a batch must stay together.
     pub fn tile_rows(&self, mode: Mode) -> Option<usize> {
         (mode == Mode::Evaluation || self.module.events_are_apart()).then_some(self.tile_rows[mode as usize])
+    }
+
+    /// Whether a batch of so many rows, which must stay together, is run in several blocks.
+    pub fn runs_in_blocks(&self, rows: usize) -> bool {
+        self.tile_rows(Mode::Training).is_none() && block_rows(rows, self.tile_rows[Mode::Training as usize]).is_some()
     }
 
     /// Whether a tile may have a single row.
@@ -145,7 +152,7 @@ impl<T: Scalar + Element> ModuleTiles<T> {
         }
         let x = &mut x.as_mut_slice()[..length];
         match pass.packs_events() {
-            true => data.gather(rows, x),
+            true => data.gather(rows, pass.gathered(), x),
             false => data.gather_dense(rows, x),
         }
         if mode == Mode::Training {

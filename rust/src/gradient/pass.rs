@@ -7,11 +7,12 @@ use super::dropout::DropoutFactors;
 use super::executor::OutOfRange;
 use super::form::Form;
 use super::packing::{Binding, Packed, Packing};
+use super::stages::{Stages, block_rows};
 use super::tensor_lists::TensorLists;
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
 use crate::graph::program::{Dropout, Tensor};
-use crate::graph::{Captured, Mode, Module, Program, with_scaled_weights};
+use crate::graph::{Captured, Meeting, Mode, Module, Program, with_scaled_weights};
 use crate::kernels::Scalar;
 use crate::text;
 
@@ -36,6 +37,8 @@ pub struct Pass<T> {
     /// Of what [`Memory`] has.
     lengths: [usize; 4],
     packs_events: bool,
+    /// See [`Pass::gathered`].
+    gathered: usize,
 }
 
 /// Where a constant begins.
@@ -64,12 +67,33 @@ struct Update<T> {
 }
 
 impl<T: Scalar + Element> Pass<T> {
-    /// Lays out what computes `rows` rows of `module` in one mode, by one thread or in blocks of its rows.
-    pub fn new(module: &Module, packing: &Packing<T>, mode: Mode, rows: usize, in_blocks: bool) -> Result<Self> {
+    /// Lays out what computes `rows` rows of `module` in one mode, by one thread.
+    pub fn new(module: &Module, packing: &Packing<T>, mode: Mode, rows: usize) -> Result<Self> {
         let Packed { program, packs_events } = packing.apply(module, mode, rows)?;
         let program = if mode == Mode::Evaluation { with_scaled_weights(program)? } else { program };
-        let form = if in_blocks { Form::new(&program, BlockRows::Suitable)? } else { Form::whole(&program)? };
+        let form = Form::whole(&program)?;
         Ok(Pass { packs_events, ..Self::laid_out(module, packing, mode, rows, &program, form)? })
+    }
+
+    /// Lays out what trains on a batch of `rows` rows, which meet somewhere, in blocks of rows where that is possible: of `most`
+    /// rows, if they meet in batch statistics alone.
+    pub fn of_batch(module: &Module, packing: &Packing<T>, rows: usize, most: usize) -> Result<Self> {
+        let mode = Mode::Training;
+        let Packed { program, packs_events } = packing.apply(module, mode, rows)?;
+        let own = block_rows(rows, most).filter(|_| module.meeting() == Meeting::Statistics);
+        let stages = match own {
+            Some(own) => {
+                let of_block = |rows| packing.apply(module, mode, rows).map(|packed| packed.program);
+                Stages::new(module, &program, [rows, own], of_block)?
+            }
+            None => None,
+        };
+        let gathered = own.filter(|_| stages.is_some()).unwrap_or(rows);
+        let form = match stages {
+            Some(stages) => Form::Stages(Box::new(stages)),
+            None => Form::new(&program, BlockRows::Suitable)?,
+        };
+        Ok(Pass { packs_events, gathered, ..Self::laid_out(module, packing, mode, rows, &program, form)? })
     }
 
     /// The same for a program of the module's arguments, by one thread, whose first output may be another.
@@ -134,6 +158,7 @@ impl<T: Scalar + Element> Pass<T> {
                 .collect(),
             lengths: [program.arguments[0].view.len(), packing.parameters(), packing.derived(mode), module.state()],
             packs_events: false,
+            gathered: rows,
             results: program.results().iter().map(|result| result.view.len()).sum(),
             form,
         })
@@ -142,6 +167,11 @@ impl<T: Scalar + Element> Pass<T> {
     /// Whether the rows must be packed.
     pub fn packs_events(&self) -> bool {
         self.packs_events
+    }
+
+    /// Rows that are packed together.
+    pub fn gathered(&self) -> usize {
+        self.gathered
     }
 
     /// Numbers of the rows.
@@ -279,15 +309,16 @@ pub struct Memory<'a, T> {
 /// Passes of one module in one mode.
 pub struct Passes<T> {
     mode: Mode,
-    in_blocks: bool,
+    /// Rows of a block, where whole batches are run.
+    blocks: Option<usize>,
     /// The last used one last.
     kept: Vec<Pass<T>>,
 }
 
 impl<T: Scalar + Element> Passes<T> {
-    /// None yet; each will be run by one thread or in blocks of its rows.
-    pub fn new(mode: Mode, in_blocks: bool) -> Self {
-        Passes { mode, in_blocks, kept: Vec::with_capacity(KEPT) }
+    /// None yet; each will be run by one thread, or as a batch in `blocks` of about so many rows.
+    pub fn new(mode: Mode, blocks: Option<usize>) -> Self {
+        Passes { mode, blocks, kept: Vec::with_capacity(KEPT) }
     }
 
     /// That for `rows` rows, laid out now where it was not.
@@ -295,7 +326,10 @@ impl<T: Scalar + Element> Passes<T> {
         match self.kept.iter().position(|pass| pass.rows == rows) {
             Some(index) => self.kept[index..].rotate_left(1),
             None => {
-                let made = Pass::new(module, packing, self.mode, rows, self.in_blocks)?;
+                let made = match self.blocks {
+                    Some(most) => Pass::of_batch(module, packing, rows, most)?,
+                    None => Pass::new(module, packing, self.mode, rows)?,
+                };
                 if self.kept.len() == KEPT {
                     self.kept.remove(0);
                 }

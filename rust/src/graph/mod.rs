@@ -9,6 +9,7 @@
 //! of a shape; a node has a width (elements per row).
 
 mod batch;
+pub(crate) mod batch_statistics;
 mod categories;
 mod chain;
 mod custom;
@@ -33,7 +34,7 @@ pub mod view;
 pub use batch::AnyBatch;
 pub use dependence::{dependence, events_mix};
 pub use function::Function;
-pub use module::{Captured, Cost, Mode, Module, Observed};
+pub use module::{Captured, Cost, Meeting, Mode, Module, Observed};
 pub use observed::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 pub use program::Program;
 pub use recording::Recording;

@@ -22,6 +22,17 @@ pub enum Mode {
     Evaluation,
 }
 
+/// Where the events of a batch meet in training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meeting {
+    /// Nowhere: the outputs of each event are computed from that event alone, as they are in evaluation.
+    Nowhere,
+    /// In the statistics of batch normalisation alone.
+    Statistics,
+    /// Elsewhere, too.
+    Elsewhere,
+}
+
 /// The variables of a program's derivatives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
@@ -87,7 +98,7 @@ pub struct Module {
     dtype: DType,
     cost: Cost,
     takes_one: [bool; 2],
-    events_are_apart: bool,
+    meeting: Meeting,
     /// Of a module from a file.
     bound: Option<Bound>,
 }
@@ -156,9 +167,14 @@ impl Module {
         self.takes_one[mode as usize]
     }
 
+    /// Where events meet in training.
+    pub fn meeting(&self) -> Meeting {
+        self.meeting
+    }
+
     /// Whether the outputs of an event are computed from that event alone in training, as they are in evaluation.
     pub fn events_are_apart(&self) -> bool {
-        self.events_are_apart
+        self.meeting == Meeting::Nowhere
     }
 
     /// Which of the captured tensors the arguments after the first are, in one mode.

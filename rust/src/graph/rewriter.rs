@@ -62,13 +62,19 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The new program, once all of the old one has been rewritten.
-    pub fn finished(mut self) -> Result<Program> {
+    pub fn finished(self) -> Result<Program> {
+        let updates = self.old.updates.clone();
+        let outputs = &self.old.outputs;
+        Ok(Program { updates, ..self.returning(outputs)? })
+    }
+
+    /// The new program with these outputs of the old one, once all that they need has been rewritten.
+    pub fn returning(mut self, outputs: &[Tensor]) -> Result<Program> {
         for (index, argument) in self.old.arguments.iter().enumerate() {
             self.new.arguments[index].buffer = self.buffer(argument.buffer)?;
         }
-        self.new.outputs = self.old.outputs.iter().map(|output| self.tensor(output)).collect::<Result<_>>()?;
+        self.new.outputs = outputs.iter().map(|output| self.tensor(output)).collect::<Result<_>>()?;
         self.new.dropout.clone_from(&self.old.dropout);
-        self.new.updates.clone_from(&self.old.updates);
         Ok(self.new)
     }
 }

@@ -162,7 +162,7 @@ impl Predictor {
         finish: impl Fn(&mut [f32]),
     ) -> Result<()> {
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || Space { passes: Passes::new(Mode::Evaluation, false), x: Vec::new() };
+        let made = || Space { passes: Passes::new(Mode::Evaluation, None), x: Vec::new() };
         let mut space = spare().pop().unwrap_or_else(made);
         let (inputs, outputs) = (self.module.inputs(), self.module.outputs());
         let (size, takes_one) = (tile_rows::<f32>(&self.module), self.module.takes_one(Mode::Evaluation));
@@ -193,7 +193,7 @@ impl Predictor {
         let index = match ones.iter().position(|one| one.module == self.module.number()) {
             Some(index) => index,
             None => {
-                let pass = Pass::new(&self.module, packing, Mode::Evaluation, 1, false)?;
+                let pass = Pass::new(&self.module, packing, Mode::Evaluation, 1)?;
                 ones.truncate(KEPT - 1);
                 ones.insert(0, One { module: self.module.number(), pass, x: Vec::new() });
                 0

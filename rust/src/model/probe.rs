@@ -18,7 +18,7 @@ impl Model {
             return Ok(());
         }
         // The parameters as they are: they need not be packed for three events.
-        let mut pass = Pass::new(module, &Packing::plain(module), Mode::Evaluation, 1, false)?;
+        let mut pass = Pass::new(module, &Packing::plain(module), Mode::Evaluation, 1)?;
         let mut outputs = vec![0.0; self.outputs()];
         let mut are_finite = true;
         for place in PLACES {

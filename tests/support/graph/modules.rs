@@ -129,7 +129,7 @@ fn t(r: &Recorder, index: usize) -> Tensor {
     r.tensors[index].shallow_clone()
 }
 
-fn linear(r: &mut Recorder, x: usize, w: usize) -> usize {
+pub fn linear(r: &mut Recorder, x: usize, w: usize) -> usize {
     let value = t(r, x).linear(&t(r, w), Some(&t(r, w + 1)));
     add(r, "linear", "", &[V(x), V(w), V(w + 1)], value)
 }
@@ -139,12 +139,12 @@ fn relu(r: &mut Recorder, x: usize) -> usize {
     add(r, "relu", "", &[V(x)], value)
 }
 
-fn plus(r: &mut Recorder, x: usize, y: usize) -> usize {
+pub fn plus(r: &mut Recorder, x: usize, y: usize) -> usize {
     let value = t(r, x) + t(r, y);
     add(r, "add", "Tensor", &[V(x), V(y), I(1)], value)
 }
 
-fn silu(r: &mut Recorder, x: usize) -> usize {
+pub fn silu(r: &mut Recorder, x: usize) -> usize {
     let value = t(r, x).silu();
     add(r, "silu", "", &[V(x)], value)
 }
@@ -156,7 +156,7 @@ fn perceptron(r: &mut Recorder, _training: bool) -> usize {
 }
 
 /// With the tensors from `w` on as weight and bias, and those from `statistics` on as mean and variance.
-fn batch_norm(r: &mut Recorder, x: usize, w: usize, statistics: usize, training: bool) -> usize {
+pub fn batch_norm(r: &mut Recorder, x: usize, w: usize, statistics: usize, training: bool) -> usize {
     let [weight, bias, mean, variance] = [w, w + 1, statistics, statistics + 1].map(|index| t(r, index));
     let value =
         t(r, x).batch_norm(Some(&weight), Some(&bias), Some(&mean), Some(&variance), training, 0.1, 1e-5, false);
@@ -245,11 +245,16 @@ fn layer_norm(r: &mut Recorder, _training: bool) -> usize {
     linear(r, h, 5)
 }
 
+/// Each number is kept or dropped by itself.
+pub fn dropped(r: &mut Recorder, x: usize, training: bool) -> usize {
+    let value = t(r, x).dropout(0.4, training);
+    add(r, "dropout", "", &[V(x), F(0.4), B(training)], value)
+}
+
 fn dropout(r: &mut Recorder, training: bool) -> usize {
     let h = linear(r, 0, 1);
     let h = silu(r, h);
-    let value = t(r, h).dropout(0.4, training);
-    let h = add(r, "dropout", "", &[V(h), F(0.4), B(training)], value);
+    let h = dropped(r, h, training);
     linear(r, h, 3)
 }
 

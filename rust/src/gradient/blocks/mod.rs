@@ -27,9 +27,9 @@ use crate::graph::outputs::{Outputs, selected};
 use crate::graph::program::{Node, Primitive};
 use crate::graph::rows::{Input, RowCut};
 use crate::kernels::Scalar;
-use memory::split;
-pub(super) use memory::{each_chunk, threads};
-use piece::{Argument, ArrayRanges, Piece};
+pub(super) use memory::{each_chunk, split, threads};
+pub(super) use piece::ArrayRanges;
+use piece::{Argument, Piece};
 
 /// Bytes of the values of a block: with its adjoints they stay in a core's own cache of 1 to 2 MB. On a Xeon with 2 MB
 /// twice or half as many make 0 to 15 % of difference; smaller products pay more often for laying out their weights.

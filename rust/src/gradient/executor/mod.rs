@@ -13,6 +13,7 @@ mod custom;
 mod packed;
 mod products;
 mod rounded;
+mod staged;
 mod standardise;
 mod step;
 
@@ -23,11 +24,12 @@ use super::jit::CompiledFunction;
 use super::reverse::{Pullback, Reverse};
 use crate::device::{Element, ReadTensors, WriteTensors};
 use crate::error::Result;
-use crate::graph::outputs::{Outputs, dependents, selected};
+use crate::graph::outputs::{Outputs, dependents};
 use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
 use crate::graph::{Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, StridedView};
+pub use staged::{Meeting, Meetings};
 use step::{Backward, Direct, Kernel, Operand, Step, Values};
 
 /// Runs a program in two arenas: all of it at once, or block by block.
@@ -250,20 +252,13 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         mut outputs: WriteTensors,
         threads: usize,
     ) -> Result<(), OutOfRange> {
-        assert!(inputs.len() == self.arguments.len() && outputs.len() == self.outputs.len(), "wrong number of tensors");
-        let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(..));
-        for step in self.steps.iter().filter(is_mine) {
-            step.forward(values, inputs, &mut outputs, threads).ok_or(OutOfRange { observed: step.observed })?;
-        }
+        self.run_steps(0..self.steps.len(), values, inputs, &mut outputs, threads)?;
         if let Some(function) = &self.function
             && let Some(step) = function.forward(inputs, values)
         {
             return Err(OutOfRange { observed: self.steps[step].observed });
         }
-        for (index, output) in self.outputs.iter().enumerate().filter(|(_, output)| !output.is_direct) {
-            let to = outputs.write(index, output.dense.count());
-            strided::copy(output.source.read(Values::all(values), inputs), &output.view, to, &output.dense);
-        }
+        self.write_outputs(values, inputs, &mut outputs);
         Ok(())
     }
 
@@ -277,35 +272,71 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         mut gradients: WriteTensors,
         threads: usize,
     ) {
-        let Adjoints { results, zero, left, .. } = &self.adjoints;
+        let mut pass = Backward::new(values, adjoints, inputs, seeds, sum, &mut gradients, threads);
+        self.begin_backward(&mut pass);
+        let Some(function) = &self.function else {
+            return self.pull_back_steps(0..self.steps.len(), &mut pass);
+        };
+        function.backward(inputs, values, adjoints, &mut gradients);
+        for (argument, range) in &self.adjoints.left {
+            let (found, to) = (&adjoints[range.clone()], gradients.write(*argument, range.len()));
+            if sum { T::add(found, to) } else { to.copy_from_slice(found) }
+        }
+    }
+}
+
+/// The parts of a call.
+impl<T: Scalar + Element> Executor<T> {
+    /// The steps in `range`; where a function runs them, only the loads.
+    fn run_steps(
+        &self,
+        range: Range<usize>,
+        values: &mut [T],
+        inputs: ReadTensors,
+        outputs: &mut WriteTensors,
+        threads: usize,
+    ) -> Result<(), OutOfRange> {
+        assert!(inputs.len() == self.arguments.len() && outputs.len() == self.outputs.len(), "wrong number of tensors");
+        let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(..));
+        for step in self.steps[range].iter().filter(is_mine) {
+            step.forward(values, inputs, outputs, threads).ok_or(OutOfRange { observed: step.observed })?;
+        }
+        Ok(())
+    }
+
+    /// Those outputs that no step wrote.
+    fn write_outputs(&self, values: &[T], inputs: ReadTensors, outputs: &mut WriteTensors) {
+        for (index, output) in self.outputs.iter().enumerate().filter(|(_, output)| !output.is_direct) {
+            let to = outputs.write(index, output.dense.count());
+            strided::copy(output.source.read(Values::all(values), inputs), &output.view, to, &output.dense);
+        }
+    }
+
+    /// Adjoints before any pullback: zeros, and the seeds.
+    fn begin_backward(&self, pass: &mut Backward<T>) {
+        let Adjoints { results, zero, .. } = &self.adjoints;
+        let Backward { inputs, seeds, sum, adjoints, gradients, .. } = pass;
         assert!(inputs.len() == self.arguments.len() && seeds.len() == results.len(), "wrong number of tensors");
-        let stays = |place: Location| sum && matches!(place, Location::Caller(_));
+        let stays = |place: Location| *sum && matches!(place, Location::Caller(_));
         for &(place, length) in zero.iter().filter(|(place, _)| !stays(*place)) {
-            place.write(adjoints, &mut gradients, length).fill(T::default());
+            place.write(adjoints, gradients, length).fill(T::default());
         }
         for (index, (place, output)) in results.iter().zip(&self.outputs).enumerate() {
             if let Some(place) = place
                 && seeds.is_given(index)
             {
                 let seed = seeds.read(index, output.dense.count());
-                let target = place.write(adjoints, &mut gradients, output.view.extent());
+                let target = place.write(adjoints, gradients, output.view.extent());
                 strided::accumulate(seed, &output.dense, target, &output.view);
             }
         }
-        if let Some(function) = &self.function {
-            function.backward(inputs, values, adjoints, &mut gradients);
-            for (argument, range) in left {
-                let (found, to) = (&adjoints[range.clone()], gradients.write(*argument, range.len()));
-                if sum { T::add(found, to) } else { to.copy_from_slice(found) }
-            }
-            return;
-        }
-        let given = selected((0..seeds.len()).map(|index| seeds.is_given(index)));
-        let values = Values::all(values);
-        for step in self.steps.iter().rev() {
+    }
+
+    /// The pullbacks of the steps in `range`, from the last one on.
+    fn pull_back_steps(&self, range: Range<usize>, pass: &mut Backward<T>) {
+        for step in self.steps[range].iter().rev() {
             if let Some(adjoint) = step.adjoint {
-                let gradients = &mut gradients;
-                step.backward(Backward { values, inputs, seeds, given, adjoints, sum, gradients, threads }, adjoint);
+                step.backward(pass.again(), adjoint);
             }
         }
     }

@@ -114,11 +114,9 @@ pub(super) fn standardise<T: Scalar>(all: Channels, threads: usize, operands: Op
     });
 }
 
-/// The contribution of `dy` to the shift and the scale, [2, channels]; keep the [`Sums`] for the next time.
-pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<T>, dy: &[T]) -> Sums {
-    let mut sums = Sums(SUMS.take());
-    sums.0.resize(2 * all.channels, 0.0);
-    let (shift, slope) = sums.0.split_at_mut(all.channels);
+/// `sums` [2, channels] = what `dy` gives the shift and the scale.
+pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<T>, dy: &[T], sums: &mut [f64]) {
+    let (shift, slope) = sums.split_at_mut(all.channels);
     let share = share_of_channels(all, threads);
     each_share(share, shift, slope, |index, shift, slope| {
         let first = index * share;
@@ -126,17 +124,26 @@ pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<
         let moments = part(operands.moments, &(first..first + shift.len()));
         own.sums(&operands.x[start..], moments, &dy[start..], shift, slope);
     });
-    sums
 }
 
 /// Sums of a reverse pass, whose memory the thread uses again.
 pub(super) struct Sums(Vec<f64>);
 
 impl Sums {
-    /// Sums of the adjoint itself, for the shift, and of its products with the standardised values, for the scale.
-    pub fn each(&self) -> [&[f64]; 2] {
-        let (shift, slope) = self.0.split_at(self.0.len() / 2);
-        [shift, slope]
+    /// For these channels, with any values.
+    pub fn new(channels: Channels) -> Self {
+        let mut sums = Sums(SUMS.take());
+        sums.0.resize(2 * channels.channels, 0.0);
+        sums
+    }
+
+    /// Sums [channels] of the adjoint itself, for the shift, and of its products with the standardised values, for the scale.
+    pub fn each(&self) -> &[f64] {
+        &self.0
+    }
+
+    pub fn get_mut(&mut self) -> &mut [f64] {
+        &mut self.0
     }
 }
 
@@ -146,17 +153,17 @@ impl Drop for Sums {
     }
 }
 
-/// `dx` (add: +)= what `dy` gives `x`, from its [`sums`].
+/// `dx` (add: +)= what `dy` gives `x`, from its [`sums`] over so many elements a channel.
 pub(super) fn pullback<T: Scalar>(
     all: Channels,
     threads: usize,
     operands: Operands<T>,
-    [shift, slope]: [&[f64]; 2],
+    ([shift, slope], count): ([&[f64]; 2], usize),
     dy: &[T],
     add: bool,
     dx: &mut [T],
 ) {
-    let (share, count) = (share_of_elements(all, threads), all.rows * all.side);
+    let share = share_of_elements(all, threads);
     each_chunk(dx.len().div_ceil(share), dx, share, |index, dx| {
         let start = index * share;
         let (range, own) = layout_of(all, start, dx.len());
@@ -188,12 +195,13 @@ mod tests {
         let operands = Operands::new(&all, 1e-3, &x, &found, &w, &b);
         let mut y = vec![0.0; all.len()];
         standardise(all, threads, operands, &mut y);
-        let sums = sums(all, threads, operands, &dy);
+        let mut both = vec![0.0; 2 * all.channels];
+        sums(all, threads, operands, &dy, &mut both);
+        let given = || (<[&[f64]; 2]>::from(both.split_at(all.channels)), all.rows * all.side);
         let [mut stored, mut added] = [(); 2].map(|()| vec![0.5; all.len()]);
-        pullback(all, threads, operands, sums.each(), &dy, false, &mut stored);
-        pullback(all, threads, operands, sums.each(), &dy, true, &mut added);
-        let [shift, slope] = sums.each();
-        [&found[..], &y, shift, slope, &stored, &added].concat()
+        pullback(all, threads, operands, given(), &dy, false, &mut stored);
+        pullback(all, threads, operands, given(), &dy, true, &mut added);
+        [&found[..], &y, &both, &stored, &added].concat()
     }
 
     /// Batches that are worth sharing, in every layout, with channels that do not share out evenly.

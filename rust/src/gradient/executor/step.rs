@@ -12,8 +12,9 @@ use super::standardise;
 use crate::device::{Element, ReadTensors, WriteTensors};
 use crate::error::{Error, Result};
 use crate::graph::Program;
-use crate::graph::outputs::Outputs;
+use crate::graph::outputs::{Outputs, selected};
 use crate::graph::program::{Kind, Node, Tensor};
+use crate::kernels::Scalar;
 use crate::kernels::strided::{Channels, Index, StridedView};
 use kernel::{Convolved, kernel};
 
@@ -91,6 +92,42 @@ pub(super) struct Backward<'a, 'b, T> {
     pub gradients: &'a mut WriteTensors<'b>,
     /// For one operator.
     pub threads: usize,
+    /// Where the rows are some of a batch: what batch normalisation that is pulled back now knows of all.
+    pub batch: Option<BatchSums<'a>>,
+}
+
+/// Sums [2, channels] of the pullback of batch normalisation, of a batch of which a pass has some rows.
+#[derive(Clone, Copy)]
+pub struct BatchSums<'a> {
+    /// Over the rows of the pass.
+    pub own: &'a [f64],
+    /// Over all rows.
+    pub all: &'a [f64],
+    /// Elements of a channel in all rows.
+    pub count: usize,
+}
+
+impl<'a, 'b, T: Element> Backward<'a, 'b, T> {
+    /// Over `values`, with `adjoints` as scratch.
+    pub fn new(
+        values: &'a [T],
+        adjoints: &'a mut [T],
+        inputs: ReadTensors<'a>,
+        seeds: ReadTensors<'a>,
+        sum: bool,
+        gradients: &'a mut WriteTensors<'b>,
+        threads: usize,
+    ) -> Self {
+        let given = selected((0..seeds.len()).map(|index| seeds.is_given(index)));
+        Backward { values: Values::all(values), inputs, seeds, given, adjoints, sum, gradients, threads, batch: None }
+    }
+
+    /// The same for one step.
+    pub fn again(&mut self) -> Backward<'_, 'b, T> {
+        let &mut Backward { values, inputs, seeds, given, sum, threads, batch, .. } = self;
+        let Backward { adjoints, gradients, .. } = self;
+        Backward { values, inputs, seeds, given, adjoints, sum, gradients, threads, batch }
+    }
 }
 
 impl Location {
@@ -218,6 +255,27 @@ impl Step {
     ) -> standardise::Operands<'a, T> {
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         standardise::Operands::new(channels, eps, read(0), read(1), read(2), read(3))
+    }
+
+    /// Where in the arena it writes its value; nowhere if that is the caller's.
+    pub fn value_range(&self) -> Range<usize> {
+        match &self.value {
+            Value::Arena(range) => range.clone(),
+            Value::Output(..) => 0..0,
+        }
+    }
+
+    /// `spread` [2, channels] = the means of the channels of the operand, and the sums of squared deviations.
+    pub fn spread<T: Scalar + Element>(
+        &self,
+        channels: Channels,
+        values: &[T],
+        inputs: ReadTensors,
+        spread: &mut [f64],
+    ) {
+        let (mean, squares) = spread.split_at_mut(channels.channels);
+        let x: &[T] = self.sources[0].read(Values::all(values), inputs);
+        channels.spread(x, mean, squares);
     }
 
     /// The value that a forward pass left in the arena; empty if it is the caller's.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{By, Captured, Cost, Definition, Mode, Module, Observed};
+use super::{By, Captured, Cost, Definition, Meeting, Mode, Module, Observed};
 use crate::error::{Error, Result};
 use crate::graph::saved::{Bound, SavedTensor};
 use crate::graph::{DType, Graph, ObservedGraph, Op, Program, lower};
@@ -60,7 +60,7 @@ impl Module {
             dtype: DType::Float32,
             cost: Cost::default(),
             takes_one: [false; 2],
-            events_are_apart: false,
+            meeting: Meeting::Elsewhere,
             bound,
         };
         module.check_constants()?;
@@ -90,7 +90,7 @@ impl Module {
         }
         module.dtype = training.dtype;
         module.cost = Cost::of(&evaluation, rows);
-        module.events_are_apart = training.updates.is_empty() && module.dependence(Mode::Training)?.is_none();
+        module.meeting = module.training_meeting()?;
         module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
         Ok(self)
     }
@@ -133,7 +133,7 @@ impl Module {
             },
             takes_one: [true; 2],
             // Its operators compute each row by itself.
-            events_are_apart: true,
+            meeting: Meeting::Nowhere,
             bound: None,
             definition: Definition::Chain(graph.clone(), (0..captured.len()).collect()),
             captured,

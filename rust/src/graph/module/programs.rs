@@ -1,10 +1,10 @@
 //! The programs of a module, for any number of rows.
 
-use super::{By, Captured, Definition, Mode, Module, operator_name};
+use super::{By, Captured, Definition, Meeting, Mode, Module, operator_name};
 use crate::error::{Error, Result};
 use crate::graph::categories::whole_features;
 use crate::graph::dependence::{Dependence, dependence, events_mix};
-use crate::graph::{ObservedGraph, Program, chain, lower};
+use crate::graph::{ObservedGraph, Program, batch_statistics, chain, lower};
 
 impl Module {
     /// The program for `rows` rows, in training with gradients of the parameters.
@@ -102,6 +102,21 @@ impl Module {
     pub(super) fn dependence(&self, mode: Mode) -> Result<Option<Dependence>> {
         let [first, second] = APART.map(|events| self.lowered(mode, events, By::Nothing));
         dependence([&first?, &second?], APART[0])
+    }
+
+    pub(super) fn training_meeting(&self) -> Result<Meeting> {
+        let [first, second] = APART.map(|events| self.lowered(Mode::Training, events, By::Nothing));
+        let programs = [first?, second?];
+        if programs[0].updates.is_empty() && dependence([&programs[0], &programs[1]], APART[0])?.is_none() {
+            return Ok(Meeting::Nowhere);
+        }
+        let [first, second] = programs.each_ref().map(batch_statistics::with_given_moments);
+        let is_apart = match (first?, second?) {
+            (Some(first), Some(second)) => dependence([&first, &second], APART[0])?.is_none(),
+            _ => false,
+        };
+        let has_own_updates = batch_statistics::updates(&programs[0])?.is_some();
+        Ok(if is_apart && has_own_updates { Meeting::Statistics } else { Meeting::Elsewhere })
     }
 
     pub(super) fn outputs_of(&self, program: &Program, rows: usize) -> Result<usize> {

@@ -67,6 +67,7 @@ type Shape = *const Channels;
 /// The functions of `ct_kernels_f32` and `ct_kernels_f64` for channels.
 #[repr(C)]
 pub(super) struct Functions<T> {
+    spread: unsafe extern "C" fn(Shape, *const T, *mut f64, *mut f64),
     moments: unsafe extern "C" fn(Shape, *const T, *mut T, *mut T),
     standardise: unsafe extern "C" fn(Shape, T, *const T, *const T, *const T, *const T, *const T, *mut T),
     sums: unsafe extern "C" fn(Shape, T, *const T, *const T, *const T, *const T, *mut f64, *mut f64),
@@ -110,6 +111,16 @@ impl Channels {
         let moments = T::table().strided.standardise.moments;
         // SAFETY: `x` holds every element of the channels, `mean` and `deviation` a number for each.
         unsafe { moments(self, x.as_ptr(), mean.as_mut_ptr(), deviation.as_mut_ptr()) }
+    }
+
+    /// Mean [channels] of `x`, and the sums of squared deviations from it; channels may be left out as in
+    /// [`moments`](Self::moments).
+    pub fn spread<T: Scalar>(&self, x: &[T], mean: &mut [f64], squares: &mut [f64]) {
+        self.check_channels(&[mean, squares]);
+        self.check_reach(x);
+        let spread = T::table().strided.standardise.spread;
+        // SAFETY: `x` holds every element of the channels, `mean` and `squares` a number for each.
+        unsafe { spread(self, x.as_ptr(), mean.as_mut_ptr(), squares.as_mut_ptr()) }
     }
 
     /// `y = (x - mean) / sqrt(deviation^2 + eps) w + b`

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Backward, Convolved, Given, Kernel, Step};
+use super::{Backward, BatchSums, Convolved, Given, Kernel, Step};
 use crate::device::Element;
 use crate::gradient::buffer_assignment::Location;
 use crate::gradient::executor::{custom, packed, rounded, standardise};
@@ -22,6 +22,7 @@ impl Step {
             return self.pull_back_layer(layer, pass, start);
         }
         let sums = if is_reached { self.sums(&pass, adjoint) } else { None };
+        let batch = pass.batch;
         let Backward { values, inputs, seeds, adjoints, sum, gradients, threads, .. } = pass;
         let (value, count) = (self.value(values), self.value.len());
         let read = |operand: usize| self.sources[operand].read(values, inputs);
@@ -82,20 +83,17 @@ impl Step {
                 }
                 Kernel::Moments(_) => unreachable!("moments are constants of the reverse pass"),
                 &Kernel::Standardise { channels, eps } => {
-                    let Some(sums) = &sums else { unreachable!("made above for what is reached") };
-                    let [shift, slope] = sums.each();
+                    let (own, all, count) = match (&sums, batch) {
+                        (_, Some(BatchSums { own, all, count })) => (own, all, count),
+                        (Some(sums), None) => (sums.each(), sums.each(), channels.rows * channels.side),
+                        (None, None) => unreachable!("made above for what is reached"),
+                    };
+                    let [shift, slope] = halves(own);
                     match operand {
                         0 => {
                             let operands = self.standardised(&channels, eps, values, inputs);
-                            standardise::pullback(
-                                channels,
-                                threads,
-                                operands,
-                                [shift, slope],
-                                d,
-                                add,
-                                &mut dx[..d.len()],
-                            );
+                            let dx = &mut dx[..d.len()];
+                            standardise::pullback(channels, threads, operands, (halves(all), count), d, add, dx);
                         }
                         2 => standardise::give(slope, add, &mut dx[..channels.channels]),
                         _ => standardise::give(shift, add, &mut dx[..channels.channels]),
@@ -169,16 +167,39 @@ impl Step {
         }
     }
 
-    /// The sums of batch normalisation's pullback, which serve all its operands; of other kernels none.
+    /// The sums of batch normalisation's pullback, which serve all its operands; none where they are those of a batch, and of
+    /// other kernels.
     fn sums<T: Scalar + Element>(&self, pass: &Backward<T>, adjoint: Given) -> Option<standardise::Sums> {
-        let &Kernel::Standardise { channels, eps } = &self.kernel else { return None };
+        let &Kernel::Standardise { channels, .. } = &self.kernel else { return None };
+        if pass.batch.is_some() {
+            return None;
+        }
+        let mut sums = standardise::Sums::new(channels);
+        self.sum_into(pass, adjoint, sums.get_mut());
+        Some(sums)
+    }
+
+    /// Those sums [2, channels] over the rows of the pass.
+    pub fn sum_into<T: Scalar + Element>(&self, pass: &Backward<T>, adjoint: Given, sums: &mut [f64]) {
+        let &Kernel::Standardise { channels, eps } = &self.kernel else { return };
+        let is_reached = self.dependents & pass.given != 0;
         let d = match adjoint {
             Given::Arena(start) => &pass.adjoints[start..][..self.value.len()],
-            Given::Seed(index) => pass.seeds.read(index, self.value.len()),
+            Given::Seed(index) if pass.seeds.is_given(index) => pass.seeds.read(index, self.value.len()),
+            Given::Seed(_) => &[],
         };
+        if !is_reached || d.is_empty() {
+            return sums.fill(0.0);
+        }
         let operands = self.standardised(&channels, eps, pass.values, pass.inputs);
-        Some(standardise::sums(channels, pass.threads, operands, d))
+        standardise::sums(channels, pass.threads, operands, d, sums);
     }
+}
+
+/// The rows of [2, channels].
+fn halves(sums: &[f64]) -> [&[f64]; 2] {
+    let (first, second) = sums.split_at(sums.len() / 2);
+    [first, second]
 }
 
 /// Two parts of an arena, one to be read and one to be written.

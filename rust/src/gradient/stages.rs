@@ -1,0 +1,389 @@
+//! Runs a batch whose rows meet in batch statistics alone: in blocks of rows, on all threads, which wait for one another
+//! at the moments of each batch normalisation, and backward at the sums of its pullback.
+//!
+//! What a block reads and writes between two meetings stays in a core's own cache, if its rows are few enough. The moments
+//! of the batch follow from those of the blocks (Chan, Golub and LeVeque 1979, "Updating formulae and a pairwise algorithm
+//! for computing sample variances", formula 2.1): `mean = sum n_b mean_b / n` and
+//! `squares = sum squares_b + sum n_b (mean_b - mean)^2`.
+//!
+//! A shard is a run of neighbouring blocks that add up their gradients in one place. The numbers of blocks and shards depend on
+//! the rows alone, and sums over them are made in order, which gives the same bits for any number of threads.
+//!
+//! Memory, one arena for a forward call: the values of what changes the state, the moments, then the values of each block.
+//! Another one for a backward call: for each shard its gradients, and the adjoints of each of its blocks.
+
+use std::array;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::blocks::{ArrayRanges, each_chunk, split};
+use super::buffer_assignment::{ALIGNMENT, BufferAssignment};
+use super::executor::{Executor, Meeting, Meetings, OutOfRange, Run};
+use super::tensor_lists::{TensorLists, with_lists};
+use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
+use crate::error::Result;
+use crate::graph::batch_statistics::{updates, without_updates};
+use crate::graph::program::Argument;
+use crate::graph::{Module, Program};
+use crate::kernels::Scalar;
+
+/// Most shards.
+const MOST_SHARDS: usize = 16;
+
+/// Rows of a block are a multiple of this many where there are several blocks: kernels take as many together.
+const ROWS_TOGETHER: usize = 16;
+
+/// A batch in blocks, for numbers of type T.
+pub struct Stages<T> {
+    block: Block<T>,
+    /// The last block, where it has fewer rows.
+    tail: Option<Block<T>>,
+    count: usize,
+    shards: usize,
+    /// Computes the new state.
+    updates: Executor<T>,
+    /// Bytes of a block's part of each argument; 0 where all rows share it.
+    steps: Vec<usize>,
+    /// Bytes of a block's results.
+    results: usize,
+    /// The gradients of a shard, one for each argument: empty where none is wanted.
+    gradients: ArrayRanges,
+    /// The moments of each meeting.
+    moments: ArrayRanges,
+    statistics: Mutex<Statistics>,
+}
+
+/// Rows that are run together.
+struct Block<T> {
+    executor: Executor<T>,
+    meetings: Meetings,
+}
+
+/// What blocks leave for one another.
+struct Statistics {
+    /// Of each block, [2, channels].
+    blocks: HostBuffer<f64>,
+    /// Of all.
+    batch: Vec<f64>,
+}
+
+/// Fewest blocks: with fewer, waiting for one another takes as long as further threads gain, and on one thread blocks gain
+/// nothing. A step of three residual blocks of width 64 takes as long in 2 blocks of 128 rows as at once, on two threads; in 4
+/// blocks half as long.
+const FEWEST_BLOCKS: usize = 4;
+
+/// Rows of a block for a batch of this many, if `most` are suitable; `None` if there would be too few blocks. No block has a single
+/// row.
+pub fn block_rows(rows: usize, most: usize) -> Option<usize> {
+    let count = rows.div_ceil(most.max(1));
+    let even = rows.div_ceil(count.max(1)).next_multiple_of(ROWS_TOGETHER).min(most);
+    (2..=even).rev().find(|&own| rows % own != 1).filter(|_| count >= FEWEST_BLOCKS)
+}
+
+impl<T: Scalar + Element> Stages<T> {
+    /// For `whole`, the program of `rows` rows in training, in blocks of `own` rows; `program` is the same for another number of
+    /// rows. `None` if blocks of it would compute something else.
+    pub fn new(
+        module: &Module,
+        whole: &Program,
+        [rows, own]: [usize; 2],
+        program: impl Fn(usize) -> Result<Program>,
+    ) -> Result<Option<Self>> {
+        let (count, left) = (rows.div_ceil(own), rows % own);
+        let of_block = without_updates(&program(own)?)?;
+        let of_tail = if left > 0 { Some(without_updates(&program(left)?)?) } else { None };
+        let Some(of_updates) = updates(whole)? else { return Ok(None) };
+        let first_drawn = whole.arguments.len() - whole.dropout.len();
+        let has_rows = |index: usize| index == 0 || index >= first_drawn;
+        let length = |program: &Program, index: usize| program.arguments[index].view.len();
+        let adds_up = (0..whole.arguments.len()).filter(|&index| has_rows(index)).all(|index| {
+            let tail = of_tail.as_ref().map_or(0, |tail| length(tail, index));
+            length(whole, index) == (rows / own) * length(&of_block, index) + tail
+        });
+        let block = Block::new(&of_block)?;
+        let tail = of_tail.as_ref().map(Block::new).transpose()?;
+        if !adds_up || !tail.iter().all(|tail| tail.meets_as(&block)) || block.meetings.forward.is_empty() {
+            return Ok(None);
+        }
+        let bytes = |index: usize| if has_rows(index) { length(&of_block, index) * size_of::<T>() } else { 0 };
+        let gradient = |argument: &Argument| if argument.gradient { argument.view.len() } else { 0 };
+        let per_shard = count.div_ceil(MOST_SHARDS);
+        let most = block.most_statistics();
+        Ok(Some(Stages {
+            steps: (0..whole.arguments.len()).map(bytes).collect(),
+            results: own * module.outputs() * size_of::<T>(),
+            gradients: ArrayRanges::new(of_block.arguments.iter().map(gradient)),
+            moments: ArrayRanges::new(block.meetings.forward.iter().map(Meeting::statistics)),
+            statistics: Mutex::new(Statistics { blocks: HostBuffer::zeros(count * most)?, batch: vec![0.0; most] }),
+            updates: Executor::new(&of_updates, &BufferAssignment::new(&of_updates))?,
+            shards: count.div_ceil(per_shard),
+            block,
+            tail,
+            count,
+        }))
+    }
+
+    /// Blocks of a shard; the last one may have fewer.
+    fn per_shard(&self) -> usize {
+        self.count.div_ceil(self.shards)
+    }
+
+    fn block(&self, index: usize) -> &Block<T> {
+        self.tail.as_ref().filter(|_| index + 1 == self.count).unwrap_or(&self.block)
+    }
+
+    /// Numbers of a block's arena, of values or adjoints.
+    fn block_length(&self, which: usize) -> usize {
+        let length = |block: &Block<T>| block.executor.arenas()[which];
+        self.tail.as_ref().map_or(0, length).max(length(&self.block)).next_multiple_of(ALIGNMENT).max(ALIGNMENT)
+    }
+
+    /// Numbers of a shard's gradients and adjoints.
+    fn shard_length(&self) -> usize {
+        self.gradients.length + self.per_shard() * self.block_length(1)
+    }
+
+    /// Values of what changes the state, and moments.
+    fn value_regions(&self) -> [usize; 2] {
+        [self.updates.arenas()[0].next_multiple_of(ALIGNMENT), self.moments.length]
+    }
+
+    fn statistics(&self) -> MutexGuard<'_, Statistics> {
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `run` with each shard's part of `memory`, and its blocks' [2, channels] of `statistics`.
+    fn each_shard(
+        &self,
+        memory: &mut [T],
+        size: usize,
+        statistics: &mut [f64],
+        run: impl Fn(usize, &mut [T], &mut [f64]) + Send + Sync,
+    ) {
+        let of_shard = statistics.len() / self.count * self.per_shard();
+        let mut chunks = memory.chunks_mut(size).zip(statistics.chunks_mut(of_shard));
+        let mut shards: [_; MOST_SHARDS] = array::from_fn(|_| chunks.next().unwrap_or_default());
+        each_chunk(self.shards, &mut shards[..self.shards], 1, |shard, one| {
+            one.iter_mut().for_each(|(memory, statistics)| run(shard, memory, statistics));
+        });
+    }
+
+    /// The arguments as block `index` reads them.
+    fn list_inputs(&self, lists: &mut TensorLists, inputs: &[ReadPointer], index: usize) {
+        lists.inputs.extend(inputs.iter().zip(&self.steps).map(|(input, step)| input.behind(index * step)));
+    }
+
+    /// The moments of meeting `number` from those of the blocks.
+    fn combine(&self, number: usize, statistics: &[f64], moments: &mut [T]) {
+        let (each, channels) = (statistics.len() / self.count, moments.len() / 2);
+        let blocks = || {
+            let count = |index: usize| self.block(index).meetings.forward[number].count() as f64;
+            statistics.chunks(each).enumerate().map(move |(index, own)| (count(index), own))
+        };
+        let all: f64 = blocks().map(|(count, _)| count).sum();
+        let (means, deviations) = moments.split_at_mut(channels);
+        for (channel, (mean, deviation)) in means.iter_mut().zip(deviations).enumerate() {
+            let centre = blocks().map(|(count, own)| count * own[channel]).sum::<f64>() / all;
+            let squares =
+                |(count, own): (f64, &[f64])| own[channels + channel] + count * (own[channel] - centre).powi(2);
+            *mean = T::from_f64(centre);
+            *deviation = T::from_f64((blocks().map(squares).sum::<f64>() / all).sqrt());
+        }
+    }
+
+    /// Elements of a channel in all blocks, at a meeting of the reverse pass.
+    fn elements(&self, number: usize) -> usize {
+        (0..self.count).map(|index| self.block(index).meetings.backward[number].count()).sum()
+    }
+}
+
+impl<T: Scalar + Element> Block<T> {
+    fn new(program: &Program) -> Result<Self> {
+        let executor = Executor::new(program, &BufferAssignment::new(program))?;
+        Ok(Block { meetings: executor.meetings(), executor })
+    }
+
+    /// Whether it comes to the same meetings.
+    fn meets_as(&self, other: &Block<T>) -> bool {
+        let same = |own: &[Meeting], other: &[Meeting]| {
+            own.len() == other.len() && own.iter().zip(other).all(|(own, other)| own.is_as(other))
+        };
+        same(&self.meetings.forward, &other.meetings.forward) && same(&self.meetings.backward, &other.meetings.backward)
+    }
+
+    /// The most numbers of a meeting.
+    fn most_statistics(&self) -> usize {
+        let meetings = self.meetings.forward.iter().chain(&self.meetings.backward);
+        meetings.map(Meeting::statistics).max().unwrap_or(0)
+    }
+}
+
+impl<T: Scalar + Element> Run<T> for Stages<T> {
+    fn arenas(&self) -> [usize; 2] {
+        let values: usize = self.value_regions().iter().sum();
+        [values + self.count * self.block_length(0), self.shards * self.shard_length()]
+    }
+
+    fn prepare(&self, values: &mut [T]) {
+        let ([of_updates, _], blocks) = split(values, self.value_regions());
+        self.updates.prepare(of_updates);
+        for (index, values) in blocks.chunks_mut(self.block_length(0)).enumerate() {
+            self.block(index).executor.prepare(values);
+        }
+    }
+
+    /// Blocks are what the threads share.
+    fn forward(
+        &self,
+        values: &mut [T],
+        inputs: ReadTensors,
+        outputs: WriteTensors,
+        _threads: usize,
+    ) -> Result<(), OutOfRange> {
+        let ([of_updates, moments], blocks) = split(values, self.value_regions());
+        let (size, per_shard) = (self.block_length(0), self.per_shard());
+        let (inputs, outputs) = (inputs.as_slice(), outputs.as_slice());
+        let Statistics { blocks: statistics, .. } = &mut *self.statistics();
+        let statistics = statistics.as_mut_slice();
+        let each = statistics.len() / self.count;
+        let failed = AtomicUsize::new(usize::MAX);
+        for stage in 0..=self.moments.ranges.len() {
+            let before = stage.checked_sub(1);
+            let known = before.map_or(&[][..], |before| &moments[self.moments.ranges[before].clone()]);
+            self.each_shard(blocks, per_shard * size, statistics, |shard, values, statistics| {
+                let parts = values.chunks_mut(size).zip(statistics.chunks_mut(each));
+                for (index, (values, own)) in (shard * per_shard..).zip(parts) {
+                    let Block { executor, meetings } = self.block(index);
+                    let meeting = |number: Option<usize>| meetings.forward.get(number?);
+                    with_lists(|lists| {
+                        self.list_inputs(lists, inputs, index);
+                        lists.written.push(outputs[0].behind(index * self.results));
+                        // SAFETY: the caller's tensors, by the promises of `ReadTensors` and `WriteTensors`, from the block's own rows
+                        // on, as long as those of the block's program; no other block writes these results.
+                        let (inputs, outputs) =
+                            unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
+                        let between = [meeting(before), meeting(Some(stage))];
+                        if let Err(OutOfRange { observed }) =
+                            executor.forward_between(between, known, values, inputs, outputs, own)
+                        {
+                            failed.fetch_min(observed, Ordering::Relaxed);
+                        }
+                    });
+                }
+            });
+            match failed.load(Ordering::Relaxed) {
+                usize::MAX => (),
+                observed => return Err(OutOfRange { observed }),
+            }
+            if let Some(range) = self.moments.ranges.get(stage) {
+                self.combine(stage, statistics, &mut moments[range.clone()]);
+            }
+        }
+        let moments = ReadPointer::of(moments);
+        with_lists(|lists| {
+            lists.inputs.extend(inputs);
+            lists.inputs.extend(self.moments.ranges.iter().map(|range| moments.at::<T>(range.start)));
+            lists.written.extend(&outputs[1..]);
+            // SAFETY: the caller's tensors, and moments of the arena, which nobody changes any more.
+            let (inputs, outputs) = unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
+            self.updates.forward(of_updates, inputs, outputs, 1)
+        })
+    }
+
+    fn backward(
+        &self,
+        values: &[T],
+        adjoints: &mut [T],
+        inputs: ReadTensors,
+        seeds: ReadTensors,
+        sum: bool,
+        mut gradients: WriteTensors,
+        _threads: usize,
+    ) {
+        let blocks = &values[self.value_regions().iter().sum()..];
+        let [size, of_adjoints] = [0, 1].map(|which| self.block_length(which));
+        let (per_shard, own_length) = (self.per_shard(), self.gradients.length);
+        let (inputs, seeds) = (inputs.as_slice(), seeds.as_slice());
+        let Statistics { blocks: statistics, batch } = &mut *self.statistics();
+        let statistics = statistics.as_mut_slice();
+        let each = statistics.len() / self.count;
+        for stage in 0..=self.block.meetings.backward.len() {
+            let before = stage.checked_sub(1);
+            let (all, count) = (&batch[..], before.map_or(0, |before| self.elements(before)));
+            self.each_shard(adjoints, self.shard_length(), statistics, |shard, memory, statistics| {
+                let (found, adjoints) = memory.split_at_mut(own_length);
+                let found = WritePointer::of(found);
+                let parts = adjoints.chunks_mut(of_adjoints).zip(statistics.chunks_mut(each));
+                for (index, (adjoints, own)) in (shard * per_shard..).zip(parts) {
+                    let Block { executor, meetings } = self.block(index);
+                    let meeting = |number: Option<usize>| meetings.backward.get(number?);
+                    let values = &blocks[index * size..][..size];
+                    with_lists(|lists| {
+                        self.list_inputs(lists, inputs, index);
+                        lists.seeds.push(seeds[0].behind(index * self.results));
+                        lists.written.extend(self.gradients.ranges.iter().map(|range| match range.is_empty() {
+                            true => WritePointer::NULL,
+                            false => found.at::<T>(range.start),
+                        }));
+                        // SAFETY: as in `forward`; the gradients are parts of the shard's memory.
+                        let (inputs, seeds, gradients) = unsafe {
+                            (
+                                ReadTensors::new(&lists.inputs),
+                                ReadTensors::new(&lists.seeds),
+                                WriteTensors::new(&lists.written),
+                            )
+                        };
+                        let between = [meeting(before), meeting(Some(stage))];
+                        let is_first = index == shard * per_shard;
+                        executor.backward_between(
+                            between,
+                            (own, all, count),
+                            values,
+                            adjoints,
+                            inputs,
+                            seeds,
+                            !is_first,
+                            gradients,
+                        );
+                    });
+                }
+            });
+            if let Some(meeting) = self.block.meetings.backward.get(stage) {
+                let batch = &mut batch[..meeting.statistics()];
+                batch.fill(0.0);
+                for own in statistics.chunks(each) {
+                    batch.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+                }
+            }
+        }
+        for (index, range) in self.gradients.ranges.iter().enumerate().filter(|(_, range)| !range.is_empty()) {
+            let to = gradients.write::<T>(index, range.len());
+            for (shard, memory) in adjoints.chunks(self.shard_length()).enumerate() {
+                let found = &memory[range.clone()];
+                match sum || shard > 0 {
+                    true => T::add(found, to),
+                    false => to.copy_from_slice(found),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_similar_numbers_of_rows_and_none_has_a_single_one() {
+        for (rows, most) in (1..2000).flat_map(|rows| [1, 2, 3, 4, 48, 128].map(|most| (rows, most))) {
+            let Some(own) = block_rows(rows, most) else {
+                let leaves_one = (2..=most).all(|own| rows % own == 1);
+                assert!(leaves_one || rows <= (FEWEST_BLOCKS - 1) * most, "{rows} rows in blocks of {most}");
+                continue;
+            };
+            assert!((2..=most).contains(&own) && rows % own != 1, "{rows} rows in blocks of {own}");
+            assert!(rows.div_ceil(own) >= FEWEST_BLOCKS, "{rows} rows in blocks of {own}");
+        }
+        assert_eq!((block_rows(4096, 128), block_rows(513, 128), block_rows(256, 128)), (Some(128), Some(112), None));
+    }
+}
