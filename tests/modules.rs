@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, ModuleTiles, Settings, autograd};
-use cladtorch::graph::{Activation, Graph, Loss, Meeting, Optimiser, Precision};
+use cladtorch::graph::{Activation, Graph, Loss, Optimiser, Precision, RowsMeet};
 use cladtorch::kernels::Scalar;
 use support::events::Events;
 use support::graph::modules::{CASES, Case, MLP, batch_norm, dropped, linear, plus, silu};
-use support::graph::recorder::{self, A, A::B, A::L, A::V};
+use support::graph::recorder::{self, A, A::B, A::I, A::L, A::V, A::VL, Recorder};
 use support::numeric::{central_difference, compare};
 use support::say::say;
 use tch::{Kind, Tensor};
@@ -87,13 +87,13 @@ fn every_network_agrees_with_libtorch_autograd() {
 /// Batch normalisation combines events in training: its batches are not cut into tiles, but into blocks that meet there.
 #[test]
 fn the_events_of_a_network_are_apart_in_training_unless_it_normalises_batches() {
-    for case in CASES.iter().chain([&TOWERS, &CENTRED, &SHARED_DROPOUT]) {
+    for case in CASES.iter().chain([&TOWERS, &CENTRED, &SHARED_DROPOUT, &ANCHORED, &TWO_DOMAINS]) {
         let expected = match case.name {
-            "centred batch" => Meeting::Elsewhere,
-            _ if case.state.is_empty() => Meeting::Nowhere,
-            _ => Meeting::Statistics,
+            "centred batch" => RowsMeet::Elsewhere,
+            _ if case.state.is_empty() => RowsMeet::Nowhere,
+            _ => RowsMeet::InStatistics,
         };
-        assert_eq!(case.module(Kind::Float).meeting(), expected, "{}", case.name);
+        assert_eq!(case.module(Kind::Float).rows_meet(), expected, "{}", case.name);
     }
 }
 
@@ -150,6 +150,68 @@ const CENTRED: Case = Case {
         linear(r, x, 5)
     },
 };
+
+fn slice(r: &mut Recorder, x: usize, [first, end]: [i64; 2]) -> usize {
+    let value = r.tensors[x].slice(0, first, end, 1);
+    r.record("slice", "Tensor", &[V(x), I(0), I(first), I(end), I(1)], vec![value])
+}
+
+fn cat(r: &mut Recorder, x: usize, y: usize) -> usize {
+    let value = Tensor::cat(&[&r.tensors[x], &r.tensors[y]], 0);
+    r.record("cat", "", &[VL(vec![x as i64, y as i64]), I(0)], vec![value])
+}
+
+/// Three rows are normalised with those of every batch: in blocks they would count in each.
+const ANCHORED: Case = Case {
+    name: "batch with anchors",
+    event: &[4],
+    parameters: &[&[6, 4], &[6], &[3, 6], &[6], &[6], &[3, 6], &[3]],
+    state: &[&[6], &[6]],
+    draws: false,
+    build: |r, training| {
+        let x = linear(r, 0, 1);
+        let rows = r.tensors[x].size()[0];
+        let x = cat(r, x, 3);
+        let x = batch_norm(r, x, 4, 8, training);
+        let x = slice(r, x, [0, rows]);
+        let x = silu(r, x);
+        linear(r, x, 6)
+    },
+};
+
+/// The first four events are normalised apart from the others: blocks would have four each.
+const TWO_DOMAINS: Case = Case {
+    name: "two domains",
+    event: &[4],
+    parameters: &[&[6, 4], &[6], &[6], &[6], &[6], &[6], &[3, 6], &[3]],
+    state: &[&[6], &[6], &[6], &[6]],
+    draws: false,
+    build: |r, training| {
+        let x = linear(r, 0, 1);
+        let rows = r.tensors[x].size()[0];
+        let [first, second] = [[0, 4], [4, rows]].map(|part| slice(r, x, part));
+        let first = batch_norm(r, first, 3, 9, training);
+        let second = batch_norm(r, second, 5, 11, training);
+        let x = cat(r, first, second);
+        let x = silu(r, x);
+        linear(r, x, 7)
+    },
+};
+
+/// What blocks would compute by themselves is also a function, whose gradient is right.
+#[test]
+fn batches_that_blocks_would_change_agree_with_libtorch_autograd() {
+    for case in [&ANCHORED, &TWO_DOMAINS, &CENTRED] {
+        for rows in [40, 520, 1300] {
+            let (value, ours) = gradient(case, &case.start(), Loss::MeanSquaredError, rows, 2);
+            let (expected, theirs) = autograd_gradient(case, &case.start(), Loss::MeanSquaredError, rows);
+            compare(&[value], &[expected], 1e-9, 1e-12)
+                .unwrap_or_else(|e| panic!("value, {}, {rows} rows: {e}", case.name));
+            compare(&ours, &theirs, 1e-7, 1e-10)
+                .unwrap_or_else(|e| panic!("gradient, {}, {rows} rows: {e}", case.name));
+        }
+    }
+}
 
 #[test]
 fn every_network_agrees_with_central_differences() {
@@ -242,7 +304,7 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
 /// Of batches at once, and in blocks with a last one of another size.
 #[test]
 fn running_statistics_are_those_of_libtorch() {
-    for case in CASES.iter().filter(|case| !case.state.is_empty()) {
+    for case in CASES.iter().chain([&ANCHORED, &TWO_DOMAINS]).filter(|case| !case.state.is_empty()) {
         for rows in [40, 512, 600] {
             let events = events(case, Loss::MeanSquaredError, rows);
             let mut engine = engine::<f64>(case, &case.start(), settings(Loss::MeanSquaredError, rows), 1);

@@ -4,8 +4,9 @@
 //! A shard is a run of neighbouring tiles with its own gradient. The number of shards of a batch depends only on the
 //! batch and the network, and their gradients are summed in order, which gives the same bits for any number of threads.
 //! The threads stay together for an epoch: each takes the next free shard, and the last to finish makes the step while
-//! the others wait. If there are more threads than shards, they share large operators, and the blocks of a batch whose rows meet somewhere. After the first steps of each
-//! number of rows nothing is allocated except what hands an epoch to the threads.
+//! the others wait. If there are more threads than shards, they share large operators, and the blocks of a batch whose rows
+//! meet in batch statistics. After the first steps of each number of rows nothing is allocated except what hands an epoch
+//! to the threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

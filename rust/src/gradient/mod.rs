@@ -5,7 +5,8 @@
 //! 1. A graph is a [`Program`](crate::graph::Program): operators with their operands, of a network in one mode or of an observed
 //!    function.
 //! 2. Passes over it: [`Packing`] fuses linear layers with their activations, `blocks` cuts rows into blocks that fit a core's
-//!    cache, `stages` does where rows meet in the statistics of batch normalisation, `buffer_assignment` and `reverse` give values and adjoints their places in arenas.
+//!    cache, `stages` does where rows meet in the statistics of batch normalisation, `buffer_assignment` and `reverse` give
+//!    values and adjoints their places in arenas.
 //! 3. A [`BackEnd`] compiles it. Only `back_end` decides which one, and why, for networks ([`Choice`]) and functions
 //!    ([`Wanted`]).
 //! 4. A function becomes an [`Executable`] over memory of its device, which [`CompiledGraph`] holds; a network in training becomes an

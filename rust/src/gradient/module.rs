@@ -10,7 +10,7 @@ use super::stages::block_rows;
 use crate::device::{Element, HostBuffer};
 use crate::error::{Error, Result};
 use crate::graph::rows::RowCut;
-use crate::graph::{Mode, Module, Precision};
+use crate::graph::{Mode, Module, Precision, RowsMeet};
 use crate::kernels::{Scalar, bf16, variant_name};
 
 /// Most factors of the sums over a tile's rows: with as many the gradient of a layer's weight runs at nine tenths of the
@@ -79,9 +79,10 @@ impl<T: Scalar + Element> ModuleTiles<T> {
         (mode == Mode::Evaluation || self.module.events_are_apart()).then_some(self.tile_rows[mode as usize])
     }
 
-    /// Whether a batch of so many rows, which must stay together, is run in several blocks.
+    /// Whether a batch of so many rows, which meet in batch statistics alone, has enough rows for several blocks.
     pub fn runs_in_blocks(&self, rows: usize) -> bool {
-        self.tile_rows(Mode::Training).is_none() && block_rows(rows, self.tile_rows[Mode::Training as usize]).is_some()
+        let most = self.tile_rows[Mode::Training as usize];
+        self.module.rows_meet() == RowsMeet::InStatistics && block_rows(rows, most).is_some()
     }
 
     /// Whether a tile may have a single row.

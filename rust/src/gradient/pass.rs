@@ -12,7 +12,7 @@ use super::tensor_lists::TensorLists;
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
 use crate::graph::program::{Dropout, Tensor};
-use crate::graph::{Captured, Meeting, Mode, Module, Program, with_scaled_weights};
+use crate::graph::{Captured, Mode, Module, Program, RowsMeet, with_scaled_weights};
 use crate::kernels::Scalar;
 use crate::text;
 
@@ -80,7 +80,7 @@ impl<T: Scalar + Element> Pass<T> {
     pub fn of_batch(module: &Module, packing: &Packing<T>, rows: usize, most: usize) -> Result<Self> {
         let mode = Mode::Training;
         let Packed { program, packs_events } = packing.apply(module, mode, rows)?;
-        let own = block_rows(rows, most).filter(|_| module.meeting() == Meeting::Statistics);
+        let own = block_rows(rows, most).filter(|_| module.rows_meet() == RowsMeet::InStatistics);
         let stages = match own {
             Some(own) => {
                 let of_block = |rows| packing.apply(module, mode, rows).map(|packed| packed.program);

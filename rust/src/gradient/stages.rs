@@ -27,8 +27,9 @@ use crate::graph::program::Argument;
 use crate::graph::{Module, Program};
 use crate::kernels::Scalar;
 
-/// Most shards.
+/// Most shards, and most numbers that their gradients hold together: one thread sums them.
 const MOST_SHARDS: usize = 16;
+const MOST_GRADIENT_ELEMENTS: usize = 1 << 22;
 
 /// Rows of a block are a multiple of this many where there are several blocks: kernels take as many together.
 const ROWS_TOGETHER: usize = 16;
@@ -39,7 +40,8 @@ pub struct Stages<T> {
     /// The last block, where it has fewer rows.
     tail: Option<Block<T>>,
     count: usize,
-    shards: usize,
+    /// Blocks of a shard; the last one may have fewer.
+    per_shard: usize,
     /// Computes the new state.
     updates: Executor<T>,
     /// Bytes of a block's part of each argument; 0 where all rows share it.
@@ -77,7 +79,8 @@ const FEWEST_BLOCKS: usize = 4;
 pub fn block_rows(rows: usize, most: usize) -> Option<usize> {
     let count = rows.div_ceil(most.max(1));
     let even = rows.div_ceil(count.max(1)).next_multiple_of(ROWS_TOGETHER).min(most);
-    (2..=even).rev().find(|&own| rows % own != 1).filter(|_| count >= FEWEST_BLOCKS)
+    let multiples = (1..=even / ROWS_TOGETHER).rev().map(|multiple| multiple * ROWS_TOGETHER);
+    multiples.chain((2..=even).rev()).find(|&own| rows % own != 1).filter(|_| count >= FEWEST_BLOCKS)
 }
 
 impl<T: Scalar + Element> Stages<T> {
@@ -90,9 +93,12 @@ impl<T: Scalar + Element> Stages<T> {
         program: impl Fn(usize) -> Result<Program>,
     ) -> Result<Option<Self>> {
         let (count, left) = (rows.div_ceil(own), rows % own);
-        let of_block = without_updates(&program(own)?)?;
-        let of_tail = if left > 0 { Some(without_updates(&program(left)?)?) } else { None };
+        // A function that takes the whole batch may take no block of it.
+        let Ok(of_block) = program(own) else { return Ok(None) };
+        let Ok(of_tail) = (left > 0).then(|| program(left)).transpose() else { return Ok(None) };
         let Some(of_updates) = updates(whole)? else { return Ok(None) };
+        let of_block = without_updates(&of_block)?;
+        let of_tail = of_tail.map(|tail| without_updates(&tail)).transpose()?;
         let first_drawn = whole.arguments.len() - whole.dropout.len();
         let has_rows = |index: usize| index == 0 || index >= first_drawn;
         let length = |program: &Program, index: usize| program.arguments[index].view.len();
@@ -102,30 +108,33 @@ impl<T: Scalar + Element> Stages<T> {
         });
         let block = Block::new(&of_block)?;
         let tail = of_tail.as_ref().map(Block::new).transpose()?;
-        if !adds_up || !tail.iter().all(|tail| tail.meets_as(&block)) || block.meetings.forward.is_empty() {
+        let given = of_updates.arguments.len() - whole.arguments.len();
+        let of_whole = Block::new(&without_updates(whole)?)?;
+        if !adds_up || given == 0 || given != block.meetings.forward.len() || !of_whole.is_made_of(&block, count, &tail)
+        {
             return Ok(None);
         }
         let bytes = |index: usize| if has_rows(index) { length(&of_block, index) * size_of::<T>() } else { 0 };
         let gradient = |argument: &Argument| if argument.gradient { argument.view.len() } else { 0 };
-        let per_shard = count.div_ceil(MOST_SHARDS);
+        let gradients = ArrayRanges::new(of_block.arguments.iter().map(gradient));
+        let shards = (MOST_GRADIENT_ELEMENTS / gradients.length.max(1)).clamp(1, MOST_SHARDS);
         let most = block.most_statistics();
         Ok(Some(Stages {
             steps: (0..whole.arguments.len()).map(bytes).collect(),
             results: own * module.outputs() * size_of::<T>(),
-            gradients: ArrayRanges::new(of_block.arguments.iter().map(gradient)),
+            gradients,
             moments: ArrayRanges::new(block.meetings.forward.iter().map(Meeting::statistics)),
             statistics: Mutex::new(Statistics { blocks: HostBuffer::zeros(count * most)?, batch: vec![0.0; most] }),
             updates: Executor::new(&of_updates, &BufferAssignment::new(&of_updates))?,
-            shards: count.div_ceil(per_shard),
+            per_shard: count.div_ceil(shards),
             block,
             tail,
             count,
         }))
     }
 
-    /// Blocks of a shard; the last one may have fewer.
-    fn per_shard(&self) -> usize {
-        self.count.div_ceil(self.shards)
+    fn shards(&self) -> usize {
+        self.count.div_ceil(self.per_shard)
     }
 
     fn block(&self, index: usize) -> &Block<T> {
@@ -140,7 +149,7 @@ impl<T: Scalar + Element> Stages<T> {
 
     /// Numbers of a shard's gradients and adjoints.
     fn shard_length(&self) -> usize {
-        self.gradients.length + self.per_shard() * self.block_length(1)
+        self.gradients.length + self.per_shard * self.block_length(1)
     }
 
     /// Values of what changes the state, and moments.
@@ -160,10 +169,10 @@ impl<T: Scalar + Element> Stages<T> {
         statistics: &mut [f64],
         run: impl Fn(usize, &mut [T], &mut [f64]) + Send + Sync,
     ) {
-        let of_shard = statistics.len() / self.count * self.per_shard();
+        let of_shard = statistics.len() / self.count * self.per_shard;
         let mut chunks = memory.chunks_mut(size).zip(statistics.chunks_mut(of_shard));
         let mut shards: [_; MOST_SHARDS] = array::from_fn(|_| chunks.next().unwrap_or_default());
-        each_chunk(self.shards, &mut shards[..self.shards], 1, |shard, one| {
+        each_chunk(self.shards(), &mut shards[..self.shards()], 1, |shard, one| {
             one.iter_mut().for_each(|(memory, statistics)| run(shard, memory, statistics));
         });
     }
@@ -203,12 +212,23 @@ impl<T: Scalar + Element> Block<T> {
         Ok(Block { meetings: executor.meetings(), executor })
     }
 
-    /// Whether it comes to the same meetings.
-    fn meets_as(&self, other: &Block<T>) -> bool {
-        let same = |own: &[Meeting], other: &[Meeting]| {
-            own.len() == other.len() && own.iter().zip(other).all(|(own, other)| own.is_as(other))
+    /// Whether `count` blocks, of which the last is `tail` if there is one, come to the same meetings, each with its share of the
+    /// elements and no others. Rows that all events share, such as `batch_norm(cat([x, anchors]))`, would count in every block.
+    fn is_made_of(&self, block: &Block<T>, count: usize, tail: &Option<Block<T>>) -> bool {
+        let alike = count - usize::from(tail.is_some());
+        let agree = |of: fn(&Meetings) -> &[Meeting]| {
+            let [own, of_block] = [self, block].map(|each| of(&each.meetings));
+            let of_tail = tail.as_ref().map(|tail| of(&tail.meetings));
+            own.len() == of_block.len()
+                && of_tail.is_none_or(|tail| tail.len() == own.len())
+                && own.iter().zip(of_block).enumerate().all(|(at, (own, of_block))| {
+                    let last = of_tail.map(|tail| &tail[at]);
+                    own.is_as(of_block)
+                        && last.is_none_or(|last| own.is_as(last))
+                        && own.count() == alike * of_block.count() + last.map_or(0, Meeting::count)
+                })
         };
-        same(&self.meetings.forward, &other.meetings.forward) && same(&self.meetings.backward, &other.meetings.backward)
+        agree(|meetings| &meetings.forward) && agree(|meetings| &meetings.backward)
     }
 
     /// The most numbers of a meeting.
@@ -221,7 +241,7 @@ impl<T: Scalar + Element> Block<T> {
 impl<T: Scalar + Element> Run<T> for Stages<T> {
     fn arenas(&self) -> [usize; 2] {
         let values: usize = self.value_regions().iter().sum();
-        [values + self.count * self.block_length(0), self.shards * self.shard_length()]
+        [values + self.count * self.block_length(0), self.shards() * self.shard_length()]
     }
 
     fn prepare(&self, values: &mut [T]) {
@@ -241,7 +261,7 @@ impl<T: Scalar + Element> Run<T> for Stages<T> {
         _threads: usize,
     ) -> Result<(), OutOfRange> {
         let ([of_updates, moments], blocks) = split(values, self.value_regions());
-        let (size, per_shard) = (self.block_length(0), self.per_shard());
+        let (size, per_shard) = (self.block_length(0), self.per_shard);
         let (inputs, outputs) = (inputs.as_slice(), outputs.as_slice());
         let Statistics { blocks: statistics, .. } = &mut *self.statistics();
         let statistics = statistics.as_mut_slice();
@@ -302,7 +322,7 @@ impl<T: Scalar + Element> Run<T> for Stages<T> {
     ) {
         let blocks = &values[self.value_regions().iter().sum()..];
         let [size, of_adjoints] = [0, 1].map(|which| self.block_length(which));
-        let (per_shard, own_length) = (self.per_shard(), self.gradients.length);
+        let (per_shard, own_length) = (self.per_shard, self.gradients.length);
         let (inputs, seeds) = (inputs.as_slice(), seeds.as_slice());
         let Statistics { blocks: statistics, batch } = &mut *self.statistics();
         let statistics = statistics.as_mut_slice();
@@ -385,5 +405,6 @@ mod tests {
             assert!(rows.div_ceil(own) >= FEWEST_BLOCKS, "{rows} rows in blocks of {own}");
         }
         assert_eq!((block_rows(4096, 128), block_rows(513, 128), block_rows(256, 128)), (Some(128), Some(112), None));
+        assert_eq!(block_rows(4097, 128), Some(112));
     }
 }

@@ -34,7 +34,7 @@ pub mod view;
 pub use batch::AnyBatch;
 pub use dependence::{dependence, events_mix};
 pub use function::Function;
-pub use module::{Captured, Cost, Meeting, Mode, Module, Observed};
+pub use module::{Captured, Cost, Mode, Module, Observed, RowsMeet};
 pub use observed::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 pub use program::Program;
 pub use recording::Recording;

@@ -24,11 +24,11 @@ pub enum Mode {
 
 /// Where the events of a batch meet in training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meeting {
+pub enum RowsMeet {
     /// Nowhere: the outputs of each event are computed from that event alone, as they are in evaluation.
     Nowhere,
     /// In the statistics of batch normalisation alone.
-    Statistics,
+    InStatistics,
     /// Elsewhere, too.
     Elsewhere,
 }
@@ -98,7 +98,7 @@ pub struct Module {
     dtype: DType,
     cost: Cost,
     takes_one: [bool; 2],
-    meeting: Meeting,
+    rows_meet: RowsMeet,
     /// Of a module from a file.
     bound: Option<Bound>,
 }
@@ -168,13 +168,13 @@ impl Module {
     }
 
     /// Where events meet in training.
-    pub fn meeting(&self) -> Meeting {
-        self.meeting
+    pub fn rows_meet(&self) -> RowsMeet {
+        self.rows_meet
     }
 
     /// Whether the outputs of an event are computed from that event alone in training, as they are in evaluation.
     pub fn events_are_apart(&self) -> bool {
-        self.meeting == Meeting::Nowhere
+        self.rows_meet == RowsMeet::Nowhere
     }
 
     /// Which of the captured tensors the arguments after the first are, in one mode.

@@ -334,7 +334,7 @@ pub struct Program {
     pub dtype: DType,
     /// Inputs, constants, random factors.
     pub arguments: Vec<Argument>,
-    /// Those of `arguments` that are drawn, the last ones.
+    /// Those of `arguments` that are drawn, the last ones of a module's program.
     pub dropout: Vec<Dropout>,
     /// Everything that nodes read and write.
     pub buffers: Vec<Buffer>,

@@ -12,7 +12,7 @@ use crate::kernels::strided::Channels;
 pub struct Meeting {
     step: usize,
     /// The channels of which it has statistics.
-    pub channels: Channels,
+    channels: Channels,
 }
 
 impl Meeting {

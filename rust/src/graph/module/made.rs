@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{By, Captured, Cost, Definition, Meeting, Mode, Module, Observed};
+use super::{By, Captured, Cost, Definition, Mode, Module, Observed, RowsMeet};
 use crate::error::{Error, Result};
 use crate::graph::saved::{Bound, SavedTensor};
 use crate::graph::{DType, Graph, ObservedGraph, Op, Program, lower};
@@ -60,7 +60,7 @@ impl Module {
             dtype: DType::Float32,
             cost: Cost::default(),
             takes_one: [false; 2],
-            meeting: Meeting::Elsewhere,
+            rows_meet: RowsMeet::Elsewhere,
             bound,
         };
         module.check_constants()?;
@@ -90,7 +90,7 @@ impl Module {
         }
         module.dtype = training.dtype;
         module.cost = Cost::of(&evaluation, rows);
-        module.meeting = module.training_meeting()?;
+        module.rows_meet = module.training_rows_meet()?;
         module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
         Ok(self)
     }
@@ -133,7 +133,7 @@ impl Module {
             },
             takes_one: [true; 2],
             // Its operators compute each row by itself.
-            meeting: Meeting::Nowhere,
+            rows_meet: RowsMeet::Nowhere,
             bound: None,
             definition: Definition::Chain(graph.clone(), (0..captured.len()).collect()),
             captured,

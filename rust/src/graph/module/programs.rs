@@ -1,6 +1,6 @@
 //! The programs of a module, for any number of rows.
 
-use super::{By, Captured, Definition, Meeting, Mode, Module, operator_name};
+use super::{By, Captured, Definition, Mode, Module, RowsMeet, operator_name};
 use crate::error::{Error, Result};
 use crate::graph::categories::whole_features;
 use crate::graph::dependence::{Dependence, dependence, events_mix};
@@ -104,11 +104,11 @@ impl Module {
         dependence([&first?, &second?], APART[0])
     }
 
-    pub(super) fn training_meeting(&self) -> Result<Meeting> {
+    pub(super) fn training_rows_meet(&self) -> Result<RowsMeet> {
         let [first, second] = APART.map(|events| self.lowered(Mode::Training, events, By::Nothing));
         let programs = [first?, second?];
         if programs[0].updates.is_empty() && dependence([&programs[0], &programs[1]], APART[0])?.is_none() {
-            return Ok(Meeting::Nowhere);
+            return Ok(RowsMeet::Nowhere);
         }
         let [first, second] = programs.each_ref().map(batch_statistics::with_given_moments);
         let is_apart = match (first?, second?) {
@@ -116,7 +116,7 @@ impl Module {
             _ => false,
         };
         let has_own_updates = batch_statistics::updates(&programs[0])?.is_some();
-        Ok(if is_apart && has_own_updates { Meeting::Statistics } else { Meeting::Elsewhere })
+        Ok(if is_apart && has_own_updates { RowsMeet::InStatistics } else { RowsMeet::Elsewhere })
     }
 
     pub(super) fn outputs_of(&self, program: &Program, rows: usize) -> Result<usize> {
