@@ -35,8 +35,9 @@ inline auto SumOfRows(size_t rows, size_t row, Term term)
    for (; r + apart <= rows; r += apart)
       for (size_t a = 0; a < apart; ++a)
          sums[a] += term(At<double, N>{(r + a) * row});
-   for (size_t a = 0; r < rows; ++r, ++a)
-      sums[a] += term(At<double, N>{r * row});
+   for (size_t a = 0; a + 1 < apart; ++a) // with constant indices, for which the sums stay in registers
+      if (r + a < rows)
+         sums[a] += term(At<double, N>{(r + a) * row});
    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 

@@ -3,8 +3,6 @@
 #pragma once
 #include "vector.hpp"
 
-#include <type_traits>
-
 namespace CladTorch::Kernels {
 
 /// At(p) is what lies at an address from element fFirst on: N numbers, as T, one of them as a scalar.
@@ -15,16 +13,10 @@ struct At {
    template <typename U>
    auto operator()(const U *from) const
    {
-      if constexpr (N == 1) {
+      if constexpr (N == 1)
          return static_cast<T>(from[fFirst]);
-      } else {
-         Pack<U, N> v;
-         std::memcpy(&v, from + fFirst, sizeof v);
-         if constexpr (std::is_same_v<T, U>)
-            return v;
-         else
-            return __builtin_convertvector(v, Pack<T, N>);
-      }
+      else
+         return Converted<T, N>(from + fFirst);
    }
 };
 

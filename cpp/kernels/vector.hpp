@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace CladTorch::Kernels {
@@ -38,6 +39,26 @@ inline Vector<T> Load(const T *from)
    Vector<T> v;
    std::memcpy(&v, from, sizeof v);
    return v;
+}
+
+template <typename T, typename U, std::size_t... I>
+inline Pack<T, sizeof...(I)> ConvertEach(const U *from, std::index_sequence<I...>)
+{
+   return Pack<T, sizeof...(I)>{static_cast<T>(from[I])...};
+}
+
+/// N numbers from an address as numbers of type T. g++ 12 converts the elements of a list by one instruction, where it takes
+/// several for __builtin_convertvector.
+template <typename T, std::size_t N, typename U>
+inline Pack<T, N> Converted(const U *from)
+{
+   if constexpr (std::is_same_v<T, U>) {
+      Pack<T, N> v;
+      std::memcpy(&v, from, sizeof v);
+      return v;
+   } else {
+      return ConvertEach<T>(from, std::make_index_sequence<N>());
+   }
 }
 
 template <typename T>
