@@ -99,7 +99,7 @@ for call, part in [
     (lambda: ct.Mlp.Load("nowhere.ct"), "nowhere.ct"),
     (lambda: ct.Signal.Welch(np.ones(3), 64, 1.0), "3 samples"),
     (lambda: ct.View["float"]([1, 2, 3]).Reshape(2), "3"),
-    (lambda: model.Functor()([1.0]), "1 features"),
+    (lambda: model.Functor()([1.0]), "1 feature for"),
     (lambda: ct.Dataset(["x"]).SetWeight("w").Add(features=np.zeros((2, 1)), labels=[1, 1]), "'w'"),
     (lambda: ct.ToFrame({"a": [1.0], "b": [1.0, 2.0]}), "'b' has 2 rows"),
 ]:

@@ -187,6 +187,7 @@ void CheckFilters()
       CHECK(Count(CladTorch::Stream({"x"}).Add(few, 1)) == 40);
    Refuses("cut on a missing column", [&] { Dataset({"x"}).Add(source.Filter("nosuch > 1"), 1); }, {"nosuch > 1"});
    Refuses("cut that is none", [&] { Dataset({"x"}).Add(source.Filter("x^2"), 1); }, {"main1.root", "'x^2'", "std::pow"});
+   Refuses("a power of Python", [&] { Dataset({"x**2"}).Add(source, 1); }, {"'x**2'", "std::pow"});
 }
 
 /// A list of files, in the order in which they are given.

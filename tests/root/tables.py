@@ -152,6 +152,10 @@ for shape, part in (((N, 3), "2 columns is needed (x, y)"), ((N, 1), "2 columns"
     refuses(lambda: ct.Dataset(["x", "y"]).Add(np.zeros(shape), 1), part, kind=(TypeError, ct.Error))
 for wrong in (np.zeros(3), np.zeros((2, 2, 2)), np.zeros(()), [1.0, 2.0], [[1], [1, 2]]):
     refuses(lambda: ct.Dataset(["x"]).Add(wrong, 1), "a tree, a chain, a data frame", "an array [events, features]")
+for library, instead in ("uproot.models", "tree and its file"), ("awkward", "to_rdataframe"):
+    other = type("Other", (dict,), {"__module__": library})()
+    for call in (lambda: ct.Dataset(["x"]).Add(other, 1), lambda: ct.Source(other)):
+        refuses(call, f"a Other of {library.partition('.')[0]}", instead)
 refuses(lambda: ct.Dataset(["x"]).Add({"x": [1.0], "y": [1.0]}, ["y", 3]), "the label", "<U")
 refuses(lambda: ct.Dataset(["x", "y"]).Add({"x": [1.0], "y": [1.0, 2.0]}, 1), "column 'y' has 2 events", "'x' 1")
 refuses(lambda: ct.Dataset().Add({"x": [1.0]}, 1), "without columns")

@@ -5,6 +5,9 @@ import types
 
 SOURCES = "a tree, a chain, a data frame, or the names of a tree and its file"
 
+# What to give instead of objects of other libraries.
+INSTEAD = {"uproot": "the names of the tree and its file", "awkward": "the frame that awkward.to_rdataframe makes"}
+
 
 def is_node(value):
     return hasattr(type(value), "GetColumnType") and hasattr(type(value), "Count")
@@ -29,6 +32,16 @@ def as_node(value):
     import ROOT
 
     return ROOT.RDF.AsRNode(value) if is_node(value) else value
+
+
+def library_of(value):
+    return type(value).__module__.partition(".")[0]
+
+
+def not_source(value):
+    """`value`, which is no source, as messages show it."""
+    library = library_of(value)
+    return named(value) + (f" of {library}: give {INSTEAD[library]}" if library in INSTEAD else "")
 
 
 def takes_frame(cls, name, method):
@@ -59,7 +72,7 @@ def is_source(cls):
         values = (*args, *kwargs.values())
         one = len(values) == 1 and (is_node(values[0]) or is_tree(values[0]) or isinstance(values[0], ROOT.CladTorch.Source))
         if not one and not is_braced(values):
-            raise TypeError(f"a CladTorch::Source is {SOURCES}, not {' and '.join(map(named, values)) or 'nothing'}")
+            raise TypeError(f"a CladTorch::Source is {SOURCES}, not {' and '.join(map(not_source, values)) or 'nothing'}")
         names = ("tree", "files")[len(args) :] if not one else ("frame", "tree")
         if unknown := [key for key in kwargs if key not in names]:
             raise TypeError(f"a CladTorch::Source has no argument '{unknown[0]}': it takes frame; or tree; or tree, files")

@@ -18,7 +18,9 @@ def is_structured(value):
 
 
 def has_names(value):
-    """Whether columns have names."""
+    """Whether columns have names. An open tree of uproot is a mapping too, but not of arrays."""
+    if library_of(value) in INSTEAD:
+        return False
     return is_frame(value) or is_structured(value) or (isinstance(value, collections.abc.Mapping) and not is_map(value))
 
 
@@ -212,7 +214,7 @@ def takes_tables(cls, name):
             return add(self, other=first)
         if not is_table(first):
             if (args or "source" in kwargs) and not is_origin(first):
-                raise TypeError(f"{name}::Add takes for 'source' {SOURCES}, {TABLES}, not {named(first)}")
+                raise TypeError(f"{name}::Add takes for 'source' {SOURCES}, {TABLES}, not {not_source(first)}")
             return add(self, *args, **kwargs)
         try:
             events, label, cut, weight, *_ = [*bind(ARGUMENTS, args, kwargs), None, None]

@@ -59,6 +59,8 @@ private:
          else if (letter == '^')
             throw std::runtime_error("'" + fText + "' contains '^', the exclusive or of C++: write "
                                      "std::pow(x, 2) for a power, or xor if you mean it");
+         else if (fText.compare(fAt, 2, "**") == 0)
+            throw std::runtime_error("'" + fText + "' contains '**', which is no power in C++: write std::pow(x, 2)");
          else
             code += fText[fAt++];
       }

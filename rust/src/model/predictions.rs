@@ -54,7 +54,12 @@ impl Model {
     pub fn score(&self, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()> {
         if features.len() != self.inputs() || out.len() != self.outputs() {
             return Err(Error::invalid(
-                format!("{} features for a model that takes {}", features.len(), self.inputs()),
+                format!(
+                    "{} feature{} for a model that takes {}",
+                    features.len(),
+                    if features.len() == 1 { "" } else { "s" },
+                    self.inputs()
+                ),
                 "give the model's columns",
             ));
         }
