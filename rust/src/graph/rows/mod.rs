@@ -156,10 +156,14 @@ impl<'a> RowCut<'a> {
         self.program.arguments.iter().map(|argument| self.own_numbers(argument.buffer)).max().unwrap_or(0)
     }
 
-    /// The number of rows with which nodes have this many elements, on average.
+    /// The number of rows with which nodes have this many elements, on average: those that they compute, or, if these are more,
+    /// that they read from one operand.
     pub fn rows_with(&self, elements: usize) -> usize {
-        let numbers =
-            self.program.nodes.iter().map(|node| self.own_numbers(node.buffer)).filter(|&numbers| numbers > 0);
+        let work = |node: &Node| {
+            let buffers = node.operands.iter().map(|operand| operand.buffer).chain([node.buffer]);
+            buffers.map(|buffer| self.own_numbers(buffer)).max().unwrap_or(0)
+        };
+        let numbers = self.program.nodes.iter().map(work).filter(|&numbers| numbers > 0);
         let (count, total) = numbers.fold((0, 0), |(count, total), numbers| (count + 1, total + numbers));
         (elements * count).div_ceil(total.max(1))
     }
