@@ -278,7 +278,7 @@ const DROPOUTS: modules::Case = modules::Case {
     parameters: &[&[150, 4], &[150], &[150, 150], &[150], &[2, 150], &[2]],
     state: &[],
     draws: true,
-    build: |r, training| {
+    build: &|r, training| {
         let mut x = 0;
         for layer in [1, 3] {
             let value = r.tensors[x].linear(&r.tensors[layer], Some(&r.tensors[layer + 1]));
@@ -300,7 +300,7 @@ const CATEGORIES: modules::Case = modules::Case {
     parameters: &[&[3, 4], &[2, 8], &[2]],
     state: &[],
     draws: false,
-    build: |r, _| {
+    build: &|r, _| {
         let value = r.tensors[0].abs();
         let x = r.record("abs", "", &[A::V(0)], vec![value]);
         let value = r.tensors[x].to_kind(Kind::Int64);

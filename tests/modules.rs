@@ -14,6 +14,9 @@ use support::numeric::{central_difference, compare};
 use support::say::say;
 use tch::{Kind, Tensor};
 
+#[path = "modules/random.rs"]
+mod random;
+
 /// For losses that have one.
 const PARAMETER: f64 = 0.3;
 const LOSSES: [(Loss, f64); 3] = [(Loss::SoftmaxCrossEntropy, 0.0), (Loss::MeanSquaredError, 1.0), (Loss::Huber, 1.0)];
@@ -104,7 +107,7 @@ const TOWERS: Case = Case {
     parameters: &[&[6, 4], &[6], &[6], &[6], &[6, 4], &[6], &[6], &[6], &[6], &[6], &[3, 6], &[3]],
     state: &[&[6], &[6], &[6], &[6], &[6], &[6]],
     draws: true,
-    build: |r, training| {
+    build: &|r, training| {
         let first = linear(r, 0, 1);
         let first = batch_norm(r, first, 3, 13, training);
         let second = linear(r, 0, 5);
@@ -124,7 +127,7 @@ const SHARED_DROPOUT: Case = Case {
     parameters: &[&[6, 4], &[6], &[6], &[6], &[3, 6], &[3]],
     state: &[&[6], &[6]],
     draws: true,
-    build: |r, training| {
+    build: &|r, training| {
         let x = linear(r, 0, 1);
         let x = batch_norm(r, x, 3, 7, training);
         let bias = dropped(r, 2, training);
@@ -140,7 +143,7 @@ const CENTRED: Case = Case {
     parameters: &[&[6, 4], &[6], &[6], &[6], &[3, 6], &[3]],
     state: &[&[6], &[6]],
     draws: false,
-    build: |r, training| {
+    build: &|r, training| {
         let x = linear(r, 0, 1);
         let x = batch_norm(r, x, 3, 7, training);
         let x = silu(r, x);
@@ -168,7 +171,7 @@ const ANCHORED: Case = Case {
     parameters: &[&[6, 4], &[6], &[3, 6], &[6], &[6], &[3, 6], &[3]],
     state: &[&[6], &[6]],
     draws: false,
-    build: |r, training| {
+    build: &|r, training| {
         let x = linear(r, 0, 1);
         let rows = r.tensors[x].size()[0];
         let x = cat(r, x, 3);
@@ -186,7 +189,7 @@ const TWO_DOMAINS: Case = Case {
     parameters: &[&[6, 4], &[6], &[6], &[6], &[6], &[6], &[3, 6], &[3]],
     state: &[&[6], &[6], &[6], &[6]],
     draws: false,
-    build: |r, training| {
+    build: &|r, training| {
         let x = linear(r, 0, 1);
         let rows = r.tensors[x].size()[0];
         let [first, second] = [[0, 4], [4, rows]].map(|part| slice(r, x, part));
@@ -198,17 +201,20 @@ const TWO_DOMAINS: Case = Case {
     },
 };
 
+fn agrees_with_autograd(case: &Case, rows: usize) {
+    let (value, ours) = gradient(case, &case.start(), Loss::MeanSquaredError, rows, 2);
+    let (expected, theirs) = autograd_gradient(case, &case.start(), Loss::MeanSquaredError, rows);
+    let fails = |what, error| panic!("{what}, {}, {rows} rows: {error}", case.name);
+    compare(&[value], &[expected], 1e-9, 1e-12).unwrap_or_else(|error| fails("value", error));
+    compare(&ours, &theirs, 1e-7, 1e-10).unwrap_or_else(|error| fails("gradient", error));
+}
+
 /// What blocks would compute by themselves is also a function, whose gradient is right.
 #[test]
 fn batches_that_blocks_would_change_agree_with_libtorch_autograd() {
     for case in [&ANCHORED, &TWO_DOMAINS, &CENTRED] {
         for rows in [40, 520, 1300] {
-            let (value, ours) = gradient(case, &case.start(), Loss::MeanSquaredError, rows, 2);
-            let (expected, theirs) = autograd_gradient(case, &case.start(), Loss::MeanSquaredError, rows);
-            compare(&[value], &[expected], 1e-9, 1e-12)
-                .unwrap_or_else(|e| panic!("value, {}, {rows} rows: {e}", case.name));
-            compare(&ours, &theirs, 1e-7, 1e-10)
-                .unwrap_or_else(|e| panic!("gradient, {}, {rows} rows: {e}", case.name));
+            agrees_with_autograd(case, rows);
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Case {
     pub state: &'static [&'static [i64]],
     /// Whether it draws random numbers in training.
     pub draws: bool,
-    pub build: fn(&mut Recorder, bool) -> usize,
+    pub build: &'static (dyn Fn(&mut Recorder, bool) -> usize + Sync),
 }
 
 pub const CASES: &[Case] = &[
@@ -31,7 +31,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[16, 4], &[16], &[3, 16], &[3]],
         state: &[],
         draws: false,
-        build: perceptron,
+        build: &perceptron,
     },
     Case {
         name: "residual MLP with batch normalisation",
@@ -39,7 +39,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[6, 4], &[6], &[6], &[6], &[6, 6], &[6], &[3, 6], &[3]],
         state: &[&[6], &[6]],
         draws: false,
-        build: residual,
+        build: &residual,
     },
     Case {
         name: "CNN",
@@ -47,7 +47,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[4, 1, 5], &[4], &[3, 4, 3], &[3], &[2, 18], &[2]],
         state: &[],
         draws: false,
-        build: cnn,
+        build: &cnn,
     },
     Case {
         name: "CNN with batch normalisation",
@@ -55,7 +55,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[4, 1, 3], &[4], &[4], &[3, 4, 1], &[3], &[3], &[3], &[2, 30], &[2]],
         state: &[&[4], &[4], &[3], &[3]],
         draws: false,
-        build: normalised_cnn,
+        build: &normalised_cnn,
     },
     Case {
         name: "images with batch normalisation",
@@ -77,7 +77,7 @@ pub const CASES: &[Case] = &[
         ],
         state: &[&[4], &[4], &[4], &[4], &[6], &[6]],
         draws: false,
-        build: normalised_images,
+        build: &normalised_images,
     },
     Case {
         name: "layer normalisation",
@@ -85,7 +85,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[4], &[4], &[5, 4], &[5], &[2, 5], &[2]],
         state: &[],
         draws: false,
-        build: layer_norm,
+        build: &layer_norm,
     },
     Case {
         name: "dropout",
@@ -93,7 +93,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[16, 4], &[16], &[2, 16], &[2]],
         state: &[],
         draws: true,
-        build: dropout,
+        build: &dropout,
     },
     Case {
         name: "dropout of channels",
@@ -101,7 +101,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[8, 3], &[8], &[2, 8], &[2]],
         state: &[],
         draws: true,
-        build: channel_dropout,
+        build: &channel_dropout,
     },
     Case {
         name: "deep sets",
@@ -109,7 +109,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[8, 3], &[8], &[2, 8], &[2]],
         state: &[],
         draws: false,
-        build: deep_sets,
+        build: &deep_sets,
     },
     Case {
         name: "attention",
@@ -117,7 +117,7 @@ pub const CASES: &[Case] = &[
         parameters: &[&[12, 4], &[12], &[2, 4], &[2]],
         state: &[],
         draws: false,
-        build: attention,
+        build: &attention,
     },
 ];
 

@@ -85,7 +85,7 @@ macro_rules! cases {
             parameters: &[&[12, 4], &[12]],
             state: &[],
             draws: false,
-            build: |r, _| $way(r, $unit, $op, &[$($more),*], $f),
+            build: &|r, _| $way(r, $unit, $op, &[$($more),*], $f),
         },)*];
     };
 }
