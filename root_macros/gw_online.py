@@ -43,18 +43,18 @@ def from_arrakis(seconds, url):
     for block in arrakis.Client(url).stream(CHANNELS, duration=seconds):
         series = [block[channel] for channel in CHANNELS]
         # A gap is a masked array: it becomes NaN, at which the search restarts.
-        strain = [np.ma.filled(np.ma.asarray(each.data, dtype="f8"), np.nan) for each in series]
+        strain: list[np.ndarray] = [np.ma.filled(np.ma.asarray(each.data, dtype="f8"), np.nan) for each in series]
         means = [each.reshape(-1, round(one.sample_rate) // RATE).mean(axis=1) for each, one in zip(strain, series)]
         for first in range(0, len(means[0]), BLOCK):
             yield block.t0 + first / RATE, [each[first : first + BLOCK] for each in means]
 
 
-def main(network, seconds=60, url=""):
+def main(network, seconds="60", url=""):
     ct = ROOT.CladTorch
     model = ROOT.ChallengeNetwork() if network == "none" else ct.Model.Load(network)
     search = ct.Signal.OnlineSearch(model, RATE, 2, BLOCK, MEMORY, SEGMENT, FILTER, LOWEST)
     latencies, loudest = [], -np.inf
-    for gps, blocks in from_arrakis(seconds, url) if url else simulated(seconds):
+    for gps, blocks in from_arrakis(int(seconds), url) if url else simulated(int(seconds)):
         begin = time.perf_counter()
         score = search.Add(gps, blocks)
         if len(score) == 0:
@@ -77,4 +77,4 @@ if __name__ == "__main__":
     if ROOT.gSystem.Load("libcladtorch") < 0:
         sys.exit("libcladtorch was not found: put its folder into LD_LIBRARY_PATH")
     ROOT.gInterpreter.Declare(f'#include "{here}/gw_network.h"')
-    main(sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:4])
+    main(*sys.argv[1:4])

@@ -94,7 +94,7 @@ OVERLOADS = {
     "Model.Logits": ["def Logits(self, data: _Table) -> NDArray[np.float32]: ..."],
     "Model.Gradient": ["def Gradient(self, data: _Table) -> NDArray[np.float32]: ..."],
 }
-RETURNS = {"Predict": "NDArray[np.float32]", "Logits": "NDArray[np.float32]", "Gradient": "NDArray[np.float32]"}
+RETURNS = {"Predict": "NDArray[np.float32]", "Logits": "NDArray[np.float32]", "Gradient": "NDArray[np.float32]", "Spread": "NDArray[np.float32]"}
 KEYWORDS = ("Binary", "Candidate", "Injection", "MlpOptions", "Response")  # whose constructors take the fields; FitOptions has _Options
 SHADOWED = ("Batches", "Functor", "Scaler", "Stream")  # in classes that have a method of this name
 HIDDEN = ("__cppyy_pythonize__", "DLPackCapsule", "Data", "Address")

@@ -454,7 +454,7 @@ class Ensemble:
         ...
     def Size(self) -> int: ...
     @overload
-    def Spread(self, data: Dataset) -> Sequence[float]:
+    def Spread(self, data: Dataset) -> NDArray[np.float32]:
         """[N, C] row-major: the standard deviation of the members' predictions, with the variance divided by their number
         minus one (as `np.std(..., ddof=1)`); 0 for one member.
         """
