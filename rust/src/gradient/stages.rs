@@ -16,7 +16,7 @@ use std::array;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::blocks::{ArrayRanges, each_chunk, split};
+use super::blocks::{ArrayRanges, MOST_SHARDS, affordable_shards, each_chunk, split};
 use super::buffer_assignment::{ALIGNMENT, BufferAssignment};
 use super::executor::{Executor, Meeting, Meetings, OutOfRange, Run};
 use super::tensor_lists::{TensorLists, with_lists};
@@ -26,10 +26,6 @@ use crate::graph::batch_statistics::{updates, without_updates};
 use crate::graph::program::Argument;
 use crate::graph::{Module, Program};
 use crate::kernels::Scalar;
-
-/// Most shards, and most numbers that their gradients hold together: one thread sums them.
-const MOST_SHARDS: usize = 16;
-const MOST_GRADIENT_ELEMENTS: usize = 1 << 22;
 
 /// Rows of a block are a multiple of this many where there are several blocks: kernels take as many together.
 const ROWS_TOGETHER: usize = 16;
@@ -117,16 +113,15 @@ impl<T: Scalar + Element> Stages<T> {
         let bytes = |index: usize| if has_rows(index) { length(&of_block, index) * size_of::<T>() } else { 0 };
         let gradient = |argument: &Argument| if argument.gradient { argument.view.len() } else { 0 };
         let gradients = ArrayRanges::new(of_block.arguments.iter().map(gradient));
-        let shards = (MOST_GRADIENT_ELEMENTS / gradients.length.max(1)).clamp(1, MOST_SHARDS);
         let most = block.most_statistics();
         Ok(Some(Stages {
             steps: (0..whole.arguments.len()).map(bytes).collect(),
             results: own * module.outputs() * size_of::<T>(),
+            per_shard: count.div_ceil(affordable_shards(&gradients)),
             gradients,
             moments: ArrayRanges::new(block.meetings.forward.iter().map(Meeting::statistics)),
             statistics: Mutex::new(Statistics { blocks: HostBuffer::zeros(count * most)?, batch: vec![0.0; most] }),
             updates: Executor::new(&of_updates, &BufferAssignment::new(&of_updates))?,
-            per_shard: count.div_ceil(shards),
             block,
             tail,
             count,

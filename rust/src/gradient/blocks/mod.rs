@@ -44,8 +44,13 @@ const SMALL_BLOCK_BYTES: usize = 128 << 10;
 const FEWEST_ELEMENTS: usize = 1024;
 
 /// Most shards, and most numbers that their gradients hold together.
-const MOST_SHARDS: usize = 16;
+pub(super) const MOST_SHARDS: usize = 16;
 const MOST_GRADIENT_ELEMENTS: usize = 1 << 22;
+
+/// Shards whose gradients may each have this length, one at least.
+pub(super) fn affordable_shards(gradients: &ArrayRanges) -> usize {
+    (MOST_GRADIENT_ELEMENTS / gradients.length.max(1)).clamp(1, MOST_SHARDS)
+}
 
 /// Rows of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,17 +105,16 @@ impl<T: Scalar + Element> Blocks<T> {
             return Ok(None);
         }
         let block = Piece::new(cut.block(rows)?, &cut)?;
-        let shards = MOST_GRADIENT_ELEMENTS / block.gradients.length.max(1);
         let before = Piece::new(cut.before()?, &cut)?;
         let shared = ArrayRanges::new(before.part.program.outputs.iter().map(|output| output.view.len()));
         Ok(Some(Blocks {
-            block,
             tail: if left > 0 { Some(Piece::new(cut.block(left)?, &cut)?) } else { None },
             after: Piece::new(cut.after()?, &cut)?,
             rows,
             count,
             bytes: cut.count() * cut.numbers() * size_of::<T>(),
-            shards: shards.clamp(1, MOST_SHARDS).min(count),
+            shards: affordable_shards(&block.gradients).min(count),
+            block,
             arguments: (0..program.arguments.len()).map(|index| Argument::new::<T>(program, &cut, index)).collect(),
             row_outputs: cut
                 .row_outputs()
