@@ -9,7 +9,7 @@ use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Start, Stepwise, Tiling};
 use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings, Snapshot};
 use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Optimiser, Precision};
-use cladtorch::optimizer::Clip;
+use cladtorch::optimiser::Clip;
 use support::cuda_host::gpu_on_host;
 use support::events::Events;
 use support::graph::modules::{self, CASES};

@@ -22,13 +22,13 @@
 //! | [`evaluate`] | figures of a model's predictions: ROC curve, operating points, calibration, confusion, residuals, importance | `columns`, `dataset`, `graph`, `model` |
 //! | `export` | models for other programs: ONNX graphs, C++ headers without dependencies (with the text of `cpp/kernels`) | `atomic_file`, `columns`, `dataset`, `gradient`, `graph`, `kernels`, `model`, `onnx`, `tensor_file`, `torch_file` |
 //! | [`import`] | networks of other programs: ONNX files as operators of LibTorch | `dataset`, `graph`, `model`, `onnx` |
-//! | [`train`] | checks of options, schedules, epochs, early stopping, checkpoints, folds, random search | `columns`, `dataset`, `device`, `gradient`, `graph`, `model`, `optimizer`, `options`, `ranks`, `stream`, `tensor_file` |
+//! | [`train`] | checks of options, schedules, epochs, early stopping, checkpoints, folds, random search | `columns`, `dataset`, `device`, `gradient`, `graph`, `model`, `optimiser`, `options`, `ranks`, `stream`, `tensor_file` |
 //! | [`model`] | a network with scalers, columns and options; prediction, also slid over series and as blocks arrive; the model file | `atomic_file`, `columns`, `dataset`, `device`, `gradient`, `graph`, `kernels`, `options`, `signal`, `tensor_file`, `torch_file` |
 //! | [`signal`] | spectra, whitening, waveforms, exact bounds and candidates for strain data, float64 | `device` |
-//! | [`gradient`] | passes over programs, and the back ends that compile them: aot and jit (Clad's derivatives), [`gradient::autograd`] (LibTorch), [`gradient::cuda`] (kernels for GPUs); [`gradient::BackEnd`] is chosen in one place; it yields a [`gradient::Executable`] for a function, a [`gradient::Engine`] for a network in training | `cache`, `dataset`, `device`, `graph`, `kernels`, `optimizer`, `ranks` |
+//! | [`gradient`] | passes over programs, and the back ends that compile them: aot and jit (Clad's derivatives), [`gradient::autograd`] (LibTorch), [`gradient::cuda`] (kernels for GPUs); [`gradient::BackEnd`] is chosen in one place; it yields a [`gradient::Executable`] for a function, a [`gradient::Engine`] for a network in training | `cache`, `dataset`, `device`, `graph`, `kernels`, `optimiser`, `ranks` |
 //! | [`stream`] | events of data larger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device`, `kernels` |
-//! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `device`, `graph`, `kernels` |
+//! | [`optimiser`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `device`, `graph`, `kernels` |
 //! | [`options`] | the options of a fit, and their record in model files | `graph` |
 //! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, [`graph::rows`], which takes its rows apart, and [`graph::sliding`], which cuts it in two for long series | `kernels` |
 //! | [`ranks`] | processes of an MPI job that train together: sums over them, in order | `kernels` |
@@ -67,7 +67,7 @@
 //! decodes them straight into a [`dataset::Dataset`]; ROOT evaluates cuts, expressions and
 //! columns that the fast reader does not support, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
 //! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one update
-//! of an [`optimizer`] changes the flat parameter vector. Every network is a program, whose connected linear layers have packed
+//! of an [`optimiser`] changes the flat parameter vector. Every network is a program, whose connected linear layers have packed
 //! weight matrices ([`gradient::Packing`]); [`model::Model`] keeps the result and predicts with the same programs. Data larger than
 //! memory reach the same engines another way: a thread of the shim reads blocks of entries into a [`stream::Feed`], and
 //! [`stream::Epoch`] makes windows of them.
@@ -90,7 +90,7 @@ pub mod interpreter;
 pub mod interrupt;
 pub mod model;
 mod onnx;
-pub mod optimizer;
+pub mod optimiser;
 pub mod options;
 pub mod ranks;
 pub mod signal;

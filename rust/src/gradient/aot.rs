@@ -24,7 +24,7 @@ use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
 use crate::kernels::Scalar;
-use crate::optimizer::{self, Optimizer};
+use crate::optimiser::{self, HostOptimiser};
 use crate::ranks::Ranks;
 
 /// Most shards a batch is cut into, and most numbers that the shards' gradients hold together: summing them must stay
@@ -60,7 +60,7 @@ pub struct AotEngine<T> {
 struct State<T> {
     parameters: HostBuffer<T>,
     derived: HostBuffer<T>,
-    optimizer: Optimizer<T>,
+    optimiser: HostOptimiser<T>,
 }
 
 /// The part of a batch that this process computes.
@@ -102,7 +102,7 @@ impl<T: Scalar + Element> AotEngine<T> {
         let mut state = State {
             parameters: HostBuffer::zeros(length)?,
             derived: HostBuffer::zeros(network.derived())?,
-            optimizer: Optimizer::new(settings.rule(), length)?,
+            optimiser: HostOptimiser::new(settings.rule(), length)?,
         };
         network.pack(parameters, state.parameters.as_mut_slice());
         network.derive(state.parameters.as_slice(), state.derived.as_mut_slice());
@@ -159,7 +159,7 @@ impl<T: Scalar + Element> AotEngine<T> {
                 None => parts.push(at..at + 1),
             }
         }
-        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).optimizer.leave(&parts);
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).optimiser.leave(&parts);
         Ok(self)
     }
 
@@ -219,7 +219,7 @@ impl<T: Scalar + Element> AotEngine<T> {
             parameters: state.parameters.as_slice(),
             derived: state.derived.as_slice(),
             threads,
-            step: state.optimizer.state().steps as u64,
+            step: state.optimiser.state().steps as u64,
         }
     }
 
@@ -279,18 +279,18 @@ impl<T: Scalar + Element> AotEngine<T> {
         let gradient = first[0].as_mut().expect("there is always one").gradient_mut();
         let others: &[_] = others;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let State { parameters, derived, optimizer } = &mut *state;
+        let State { parameters, derived, optimiser } = &mut *state;
         let add = |start: usize, part: &mut [T]| {
             for shard in others.iter().flatten() {
                 T::add(&shard.gradient()[start..][..part.len()], part);
             }
         };
         match &self.ranks {
-            None => optimizer.update(rate, parameters.as_mut_slice(), gradient, add),
+            None => optimiser.update(rate, parameters.as_mut_slice(), gradient, add),
             Some((ranks, room)) => {
                 add(0, gradient);
                 ranks.sum(gradient, lock(room).as_mut_slice());
-                optimizer.update(rate, parameters.as_mut_slice(), gradient, |_, _| ());
+                optimiser.update(rate, parameters.as_mut_slice(), gradient, |_, _| ());
             }
         }
         self.network.derive(parameters.as_slice(), derived.as_mut_slice());
@@ -388,18 +388,18 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
 
     fn batches(&self) -> u64 {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.optimizer.state().steps as u64
+        state.optimiser.state().steps as u64
     }
 
     fn snapshot(&self) -> Result<Snapshot> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let optimizer = state.optimizer.state();
+        let optimiser = state.optimiser.state();
         let flat = |own: &[T]| self.flat(own).iter().map(|value| value.to_f64() as f32).collect();
         Ok(Snapshot {
             parameters: flat(state.parameters.as_slice()),
             state: self.network.state(),
-            moments: optimizer.moments.map(flat),
-            steps: optimizer.steps as u64,
+            moments: optimiser.moments.map(flat),
+            steps: optimiser.steps as u64,
         })
     }
 
@@ -415,7 +415,7 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
         let (first, second) = (first?, second?);
         state.parameters = own(&snapshot.parameters)?;
         let steps = i64::try_from(snapshot.steps).unwrap_or(i64::MAX);
-        state.optimizer.set_state(optimizer::State { steps, moments: [first.as_slice(), second.as_slice()] })?;
+        state.optimiser.set_state(optimiser::State { steps, moments: [first.as_slice(), second.as_slice()] })?;
         let State { parameters, derived, .. } = &mut *state;
         self.network.derive(parameters.as_slice(), derived.as_mut_slice());
         self.network.set_state(&snapshot.state);

@@ -75,7 +75,7 @@ use crate::dataset::Scaler;
 use crate::error::Result;
 use crate::graph::{Loss, Optimiser, Precision};
 use crate::kernels::Scalar;
-use crate::optimizer::{Clip, Rule};
+use crate::optimiser::{Clip, Rule};
 use objective::Objective;
 
 /// What a step minimises, and how it moves the parameters.
@@ -199,7 +199,7 @@ pub struct Snapshot {
     pub parameters: Vec<f32>,
     /// The flat vector of running statistics.
     pub state: Vec<f32>,
-    /// Moments of the optimiser, see [`crate::optimizer::State`].
+    /// Moments of the optimiser, see [`crate::optimiser::State`].
     pub moments: [Vec<f32>; 2],
     /// Steps of the optimiser so far.
     pub steps: u64,

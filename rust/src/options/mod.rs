@@ -25,7 +25,7 @@ pub struct Options {
     pub warm_up: f64,
     /// See [`crate::kernels::UpdateSettings::weight_decay`].
     pub weight_decay: f64,
-    /// See [`crate::optimizer::Rule::l1`].
+    /// See [`crate::optimiser::Rule::l1`].
     pub l1: f64,
     /// Bound of the gradient's norm; 0: none.
     pub clip_norm: f64,

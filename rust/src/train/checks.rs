@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gradient::{ObservedLoss, Settings};
 use crate::graph::{Gradient, Loss, Schedule};
 use crate::model::Model;
-use crate::optimizer::Clip;
+use crate::optimiser::Clip;
 use crate::options::{Parallel, record};
 use crate::ranks;
 use crate::text;

@@ -12,7 +12,7 @@ use super::module::{Call, EVALUATED_ROWS, LibTorchModule, Running};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
 use crate::graph::Mode;
-use crate::optimizer::{Optimizer, State};
+use crate::optimiser::{HostOptimiser, State};
 
 /// A module of LibTorch in training on the CPU: batches of rows whole, their loss by the kernels, LibTorch's gradient, one update of
 /// the flat parameter vector.
@@ -26,7 +26,7 @@ pub struct LibTorchEngine {
     parameters: HostBuffer<f32>,
     state: HostBuffer<f32>,
     gradient: HostBuffer<f32>,
-    optimizer: Optimizer<f32>,
+    optimiser: HostOptimiser<f32>,
     batch: Batch,
     pool: Arc<ThreadPool>,
 }
@@ -97,7 +97,7 @@ impl LibTorchEngine {
             parameters: HostBuffer::from_slice(parameters)?,
             state: HostBuffer::from_slice(state)?,
             gradient: HostBuffer::zeros(parameters.len())?,
-            optimizer: Optimizer::new(settings.rule(), parameters.len())?,
+            optimiser: HostOptimiser::new(settings.rule(), parameters.len())?,
             pool: Arc::new(thread_pool(threads)?),
         })
     }
@@ -109,16 +109,16 @@ impl LibTorchEngine {
 
     /// Freezes these parts of the flat parameter vector, which are disjoint and in order.
     pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Self {
-        self.optimizer.leave(frozen);
+        self.optimiser.leave(frozen);
         self
     }
 
     /// One optimiser step as `rate` says of the sum of weight times loss, which it returns.
     fn step(&mut self, data: Rows, rows: &[u32], rate: impl FnOnce(f64) -> Result<f64>) -> Result<f64> {
-        let LibTorchEngine { module, settings, custom_loss, parameters, state, gradient, optimizer, batch, .. } = self;
+        let LibTorchEngine { module, settings, custom_loss, parameters, state, gradient, optimiser, batch, .. } = self;
         let objective = settings.objective(custom_loss.as_ref());
         let Gathered { x, labels, weights, outputs, adjoint } = batch.gather(data, rows, objective, module.outputs);
-        let step = optimizer.state().steps as u64;
+        let step = optimiser.state().steps as u64;
         // Another seed in each step: the golden ratio's multiples are far from each other.
         let seed = self.seed ^ step.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let running = Running::new(&*module.calls, self.threads);
@@ -128,7 +128,7 @@ impl LibTorchEngine {
         let value = objective.run(module.outputs, outputs, labels, weights, scale, Some(&mut *adjoint));
         running.0.backward(adjoint, gradient.as_mut_slice())?;
         drop(running);
-        optimizer.update(rate(value)?, parameters.as_mut_slice(), gradient.as_mut_slice(), |_, _| ());
+        optimiser.update(rate(value)?, parameters.as_mut_slice(), gradient.as_mut_slice(), |_, _| ());
         Ok(value)
     }
 
@@ -165,11 +165,11 @@ impl Engine for LibTorchEngine {
     }
 
     fn batches(&self) -> u64 {
-        self.optimizer.state().steps as u64
+        self.optimiser.state().steps as u64
     }
 
     fn snapshot(&self) -> Result<Snapshot> {
-        let State { steps, moments } = self.optimizer.state();
+        let State { steps, moments } = self.optimiser.state();
         Ok(Snapshot {
             parameters: self.parameters.as_slice().to_vec(),
             state: self.state.as_slice().to_vec(),
@@ -180,7 +180,7 @@ impl Engine for LibTorchEngine {
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         let steps = i64::try_from(snapshot.steps).unwrap_or(i64::MAX);
-        self.optimizer.set_state(State { steps, moments: snapshot.moments.each_ref().map(Vec::as_slice) })?;
+        self.optimiser.set_state(State { steps, moments: snapshot.moments.each_ref().map(Vec::as_slice) })?;
         self.parameters.as_mut_slice().copy_from_slice(&snapshot.parameters);
         self.state.as_mut_slice().copy_from_slice(&snapshot.state);
         Ok(())

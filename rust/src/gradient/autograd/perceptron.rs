@@ -8,7 +8,7 @@ use super::super::{BackEnd, Engine, Rows, Settings, Snapshot, Steps};
 use crate::dataset::Scaler;
 use crate::error::Error;
 use crate::graph::{Activation, Graph, Loss, Node, Op};
-use crate::optimizer::TensorOptimizer;
+use crate::optimiser::TensorOptimiser;
 
 /// An error of LibTorch, or one of ours.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct AutogradEngine {
     settings: Settings,
     device: Device,
     parameters: Tensor,
-    optimizer: TensorOptimizer,
+    optimiser: TensorOptimiser,
     data: Option<DeviceRows>,
 }
 
@@ -65,18 +65,18 @@ impl AutogradEngine {
         if threads > 0 {
             tch::set_num_threads(i32::try_from(threads).unwrap_or(i32::MAX));
         }
-        let on_device = || -> Result<(Tensor, TensorOptimizer)> {
+        let on_device = || -> Result<(Tensor, TensorOptimiser)> {
             let parameters = Tensor::f_from_slice(parameters)?.f_to_device(device)?.f_set_requires_grad(true)?;
-            let optimizer = TensorOptimizer::new(settings.rule(), &parameters)?;
-            Ok((parameters, optimizer))
+            let optimiser = TensorOptimiser::new(settings.rule(), &parameters)?;
+            Ok((parameters, optimiser))
         };
-        let (parameters, optimizer) = on_device()?;
-        Ok(AutogradEngine { optimizer, graph, settings, device, parameters, data: None })
+        let (parameters, optimiser) = on_device()?;
+        Ok(AutogradEngine { optimiser, graph, settings, device, parameters, data: None })
     }
 
     /// Freezes these parts of the parameters, which are disjoint and in order.
     pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Result<Self, Error> {
-        self.optimizer.leave(frozen).map_err(Failure::from)?;
+        self.optimiser.leave(frozen).map_err(Failure::from)?;
         Ok(self)
     }
 
@@ -112,7 +112,7 @@ impl AutogradEngine {
         self.parameters.zero_grad();
         loss.f_mul_scalar(data.weight_scale / rows as f64)?.f_backward()?;
         let gradient = self.parameters.f_grad()?;
-        no_grad(|| self.optimizer.update(rate, &mut self.parameters, gradient))?;
+        no_grad(|| self.optimiser.update(rate, &mut self.parameters, gradient))?;
         Ok(loss.f_detach()?)
     }
 
@@ -182,7 +182,7 @@ impl Engine for AutogradEngine {
     }
 
     fn snapshot(&self) -> Result<Snapshot, Error> {
-        let (steps, moments) = self.optimizer.state();
+        let (steps, moments) = self.optimiser.state();
         let [first, second] = moments.each_ref().map(on_host);
         Ok(Snapshot {
             parameters: self.parameters()?,
@@ -196,7 +196,7 @@ impl Engine for AutogradEngine {
         let Snapshot { parameters, moments, steps, .. } = snapshot;
         let send = |values: &[f32]| -> Result<Tensor> { Ok(Tensor::f_from_slice(values)?.f_to_device(self.device)?) };
         let [first, second] = moments.each_ref().map(|moments| send(moments));
-        self.optimizer.set_state(i32::try_from(*steps).unwrap_or(i32::MAX), [first?, second?]);
+        self.optimiser.set_state(i32::try_from(*steps).unwrap_or(i32::MAX), [first?, second?]);
         self.parameters = send(parameters)?.f_set_requires_grad(true).map_err(Failure::from)?;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::super::super::Settings;
 use crate::graph::{Loss, Optimiser};
-use crate::optimizer::{BETA1, BETA2, EPSILON};
+use crate::optimiser::{BETA1, BETA2, EPSILON};
 
 /// C++'s class of a loss.
 pub fn loss_name(loss: Loss) -> &'static str {

@@ -1,4 +1,4 @@
-//! The kernels that move the parameters along their gradient, by the formulas of `optimizer`.
+//! The kernels that move the parameters along their gradient, by the formulas of `optimiser`.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::super::program::{Kernel, Waits};
 use super::super::writer::Work;
 use super::laws::{rule_text, update_name};
 use super::step_kernels::{MOST_LOSSES, kernel};
-use crate::optimizer::{Clip, NORM_EPSILON};
+use crate::optimiser::{Clip, NORM_EPSILON};
 
 /// See the module's documentation.
 pub struct Moves {

@@ -1,11 +1,11 @@
 //! Optimisers: each update moves one flat parameter vector along its gradient.
 //!
-//! [`Optimizer`] runs the sweeps of `cpp/kernels` on host memory; [`TensorOptimizer`] is the same in LibTorch's operators,
+//! [`HostOptimiser`] runs the updates of `cpp/kernels` on host memory; [`TensorOptimiser`] is the same in LibTorch's operators,
 //! for any device. The rate is given at each update. An optimiser's memory, its [`State`], can be read and set.
 
 mod tensor;
 
-pub use tensor::TensorOptimizer;
+pub use tensor::TensorOptimiser;
 
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ pub(crate) const BETA1: f64 = 0.9;
 pub(crate) const BETA2: f64 = 0.999;
 pub(crate) const EPSILON: f64 = 1e-8;
 
-/// Parameters that are swept in one go: those of small networks by one thread, without a hand-over.
-const SWEPT: usize = 1 << 15;
+/// Parameters that one thread updates at a time: those of small networks without waking another one.
+const TOGETHER: usize = 1 << 15;
 
 /// How parameters move.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +61,7 @@ pub struct State<'a, T> {
 }
 
 /// An optimiser of a parameter vector in host memory.
-pub struct Optimizer<T> {
+pub struct HostOptimiser<T> {
     rule: Rule,
     moments: [HostBuffer<T>; 2],
     steps: i64,
@@ -71,12 +71,12 @@ pub struct Optimizer<T> {
     squares: Vec<f64>,
 }
 
-impl<T: Scalar> Optimizer<T> {
+impl<T: Scalar> HostOptimiser<T> {
     /// For `length` parameters.
     pub fn new(rule: Rule, length: usize) -> Result<Self> {
         let moments = [HostBuffer::zeros(length)?, HostBuffer::zeros(length)?];
         let moving = std::iter::once(0..length).collect();
-        Ok(Optimizer { rule, moments, steps: 0, moving, squares: vec![0.0; length.div_ceil(SWEPT)] })
+        Ok(HostOptimiser { rule, moments, steps: 0, moving, squares: vec![0.0; length.div_ceil(TOGETHER)] })
     }
 
     /// Freezes the parameters `frozen`, which are disjoint and in order: their bits do not change, and their gradient
@@ -99,13 +99,13 @@ impl<T: Scalar> Optimizer<T> {
     ) {
         self.steps += 1;
         let scale = self.rule.changes_gradient().then(|| self.bound(parameters, gradient, &complete));
-        let Optimizer { rule, moments: [first, second], steps, moving, .. } = self;
+        let HostOptimiser { rule, moments: [first, second], steps, moving, .. } = self;
         let update = rule.update(rate, *steps);
-        let parts = parameters.par_chunks_mut(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
-        let moments = first.as_mut_slice().par_chunks_mut(SWEPT).zip(second.as_mut_slice().par_chunks_mut(SWEPT));
+        let parts = parameters.par_chunks_mut(TOGETHER).zip(gradient.par_chunks_mut(TOGETHER));
+        let moments = first.as_mut_slice().par_chunks_mut(TOGETHER).zip(second.as_mut_slice().par_chunks_mut(TOGETHER));
         parts.zip(moments).enumerate().for_each(|(index, ((p, g), (m, v)))| {
             match scale {
-                None => complete(index * SWEPT, g),
+                None => complete(index * TOGETHER, g),
                 Some(scale) => g.iter_mut().for_each(|g| *g = T::from_f64(g.to_f64() * scale)),
             }
             for moving in within(moving, index, p.len()) {
@@ -122,9 +122,9 @@ impl<T: Scalar> Optimizer<T> {
     /// Completes the gradient with all terms and bounds its components; returns the factor that bounds its norm.
     fn bound(&mut self, parameters: &[T], gradient: &mut [T], complete: &(impl Fn(usize, &mut [T]) + Sync)) -> f64 {
         let (rule, moving) = (self.rule, &self.moving);
-        let parts = parameters.par_chunks(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
+        let parts = parameters.par_chunks(TOGETHER).zip(gradient.par_chunks_mut(TOGETHER));
         parts.zip(&mut self.squares).enumerate().for_each(|(index, ((p, g), square))| {
-            complete(index * SWEPT, g);
+            complete(index * TOGETHER, g);
             if rule.l1 > 0.0 {
                 g.iter_mut().zip(p).for_each(|(g, &p)| *g = T::from_f64(g.to_f64() + rule.l1 * sign(p.to_f64())));
             }
@@ -169,7 +169,7 @@ impl<T: Scalar> Optimizer<T> {
 
 /// The ranges of `moving` in part `index` of an update, counted from its beginning; a part has `length` parameters.
 fn within(moving: &[Range<usize>], index: usize, length: usize) -> impl Iterator<Item = Range<usize>> + '_ {
-    let start = index * SWEPT;
+    let start = index * TOGETHER;
     let first = moving.partition_point(|range| range.end <= start);
     let inside = moving[first..].iter().take_while(move |range| range.start < start + length);
     inside.map(move |range| range.start.max(start) - start..range.end.min(start + length) - start)
@@ -220,7 +220,7 @@ mod tests {
     use tch::{Device, Kind, Tensor};
 
     /// More than one part of a update.
-    const LENGTH: usize = SWEPT + 37;
+    const LENGTH: usize = TOGETHER + 37;
     const STEPS: i64 = 5;
 
     fn rules() -> impl Iterator<Item = Rule> {
@@ -246,11 +246,11 @@ mod tests {
     }
 
     /// The steps from `first` to `last`, whose gradient at step s is `wave(s)`; half of it comes at the last moment.
-    fn run(optimizer: &mut Optimizer<f64>, parameters: &mut [f64], first: i64, last: i64) {
+    fn run(optimiser: &mut HostOptimiser<f64>, parameters: &mut [f64], first: i64, last: i64) {
         for step in first..=last {
             let whole = wave(step);
             let mut half: Vec<f64> = whole.iter().map(|g| 0.5 * g).collect();
-            optimizer.update(rate(step), parameters, &mut half, |start, part| {
+            optimiser.update(rate(step), parameters, &mut half, |start, part| {
                 part.iter_mut().zip(&whole[start..]).for_each(|(part, g)| *part += 0.5 * g);
             });
         }
@@ -260,11 +260,11 @@ mod tests {
     fn slices_and_tensors_move_alike() {
         for rule in rules() {
             let mut ours = wave(0);
-            run(&mut Optimizer::new(rule, LENGTH).unwrap(), &mut ours, 1, STEPS);
+            run(&mut HostOptimiser::new(rule, LENGTH).unwrap(), &mut ours, 1, STEPS);
             let mut theirs = Tensor::from_slice(&wave(0));
-            let mut optimizer = TensorOptimizer::new(rule, &theirs).unwrap();
+            let mut optimiser = TensorOptimiser::new(rule, &theirs).unwrap();
             for step in 1..=STEPS {
-                optimizer.update(rate(step), &mut theirs, Tensor::from_slice(&wave(step))).unwrap();
+                optimiser.update(rate(step), &mut theirs, Tensor::from_slice(&wave(step))).unwrap();
             }
             assert_eq!((theirs.kind(), theirs.device()), (Kind::Double, Device::Cpu));
             let theirs = Vec::<f64>::try_from(&theirs).unwrap();
@@ -275,7 +275,7 @@ mod tests {
 
     /// Some within a part of a update, one over its end, one at the end of all.
     fn frozen() -> [Range<usize>; 4] {
-        [0..3, 700..701, SWEPT - 5..SWEPT + 6, LENGTH - 2..LENGTH]
+        [0..3, 700..701, TOGETHER - 5..TOGETHER + 6, LENGTH - 2..LENGTH]
     }
 
     fn moving(values: &[f64]) -> Vec<f64> {
@@ -288,24 +288,24 @@ mod tests {
     fn frozen_parameters_stay_and_the_others_move_as_without_them() {
         for rule in rules() {
             let (mut all, before) = (wave(0), wave(0));
-            let mut optimizer = Optimizer::new(rule, LENGTH).unwrap();
-            optimizer.leave(&frozen());
-            run(&mut optimizer, &mut all, 1, STEPS);
+            let mut optimiser = HostOptimiser::new(rule, LENGTH).unwrap();
+            optimiser.leave(&frozen());
+            run(&mut optimiser, &mut all, 1, STEPS);
             for range in frozen() {
                 assert_eq!(all[range.clone()], before[range], "{rule:?}");
             }
             let mut few = moving(&before);
-            let mut alone = Optimizer::new(rule, few.len()).unwrap();
+            let mut alone = HostOptimiser::new(rule, few.len()).unwrap();
             for step in 1..=STEPS {
                 alone.update(rate(step), &mut few, &mut moving(&wave(step)), |_, _| ());
             }
             let largest = moving(&all).iter().zip(&few).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(largest < 1e-13, "{rule:?}: {largest}");
             let mut theirs = Tensor::from_slice(&before);
-            let mut optimizer = TensorOptimizer::new(rule, &theirs).unwrap();
-            optimizer.leave(&frozen()).unwrap();
+            let mut optimiser = TensorOptimiser::new(rule, &theirs).unwrap();
+            optimiser.leave(&frozen()).unwrap();
             for step in 1..=STEPS {
-                optimizer.update(rate(step), &mut theirs, Tensor::from_slice(&wave(step))).unwrap();
+                optimiser.update(rate(step), &mut theirs, Tensor::from_slice(&wave(step))).unwrap();
             }
             let theirs = Vec::<f64>::try_from(&theirs).unwrap();
             for range in frozen() {
@@ -320,16 +320,16 @@ mod tests {
     fn a_restored_state_goes_on_with_the_same_bits() {
         for rule in rules() {
             let mut whole = wave(0);
-            run(&mut Optimizer::new(rule, LENGTH).unwrap(), &mut whole, 1, STEPS);
+            run(&mut HostOptimiser::new(rule, LENGTH).unwrap(), &mut whole, 1, STEPS);
             let mut parts = wave(0);
-            let mut first = Optimizer::new(rule, LENGTH).unwrap();
+            let mut first = HostOptimiser::new(rule, LENGTH).unwrap();
             run(&mut first, &mut parts, 1, 2);
-            let mut second = Optimizer::new(rule, LENGTH).unwrap();
+            let mut second = HostOptimiser::new(rule, LENGTH).unwrap();
             second.set_state(first.state()).unwrap();
             assert_eq!(second.state(), first.state());
             run(&mut second, &mut parts, 3, STEPS);
             assert_eq!(whole, parts, "{rule:?}");
-            let mut forgetful = Optimizer::new(rule, LENGTH).unwrap();
+            let mut forgetful = HostOptimiser::new(rule, LENGTH).unwrap();
             let mut others = wave(0);
             run(&mut forgetful, &mut others, 3, STEPS);
             assert_ne!(whole, others, "{rule:?}");
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn a_state_of_another_network_is_refused() {
         let rule = rules().next().unwrap();
-        let (small, mut large) = (Optimizer::<f32>::new(rule, 3).unwrap(), Optimizer::new(rule, 4).unwrap());
+        let (small, mut large) = (HostOptimiser::<f32>::new(rule, 3).unwrap(), HostOptimiser::new(rule, 4).unwrap());
         let error = large.set_state(small.state()).unwrap_err().to_string();
         assert!(error.contains("3 parameters") && error.contains("of 4"), "{error}");
     }

@@ -8,7 +8,7 @@ use super::{BETA1, BETA2, Clip, EPSILON, NORM_EPSILON, Rule};
 use crate::graph::Optimiser;
 
 /// An optimiser of one parameter tensor.
-pub struct TensorOptimizer {
+pub struct TensorOptimiser {
     rule: Rule,
     moments: [Tensor; 2],
     steps: i32,
@@ -16,14 +16,14 @@ pub struct TensorOptimizer {
     frozen: Option<Tensor>,
 }
 
-impl TensorOptimizer {
+impl TensorOptimiser {
     /// For `parameters`, on their device.
     pub fn new(rule: Rule, parameters: &Tensor) -> Result<Self, TchError> {
         let zeros = || parameters.f_zeros_like()?.f_set_requires_grad(false);
-        Ok(TensorOptimizer { rule, moments: [zeros()?, zeros()?], steps: 0, frozen: None })
+        Ok(TensorOptimiser { rule, moments: [zeros()?, zeros()?], steps: 0, frozen: None })
     }
 
-    /// Freezes the parameters `frozen`: see [`Optimizer::leave`](super::Optimizer::leave).
+    /// Freezes the parameters `frozen`: see [`HostOptimiser::leave`](super::HostOptimiser::leave).
     pub fn leave(&mut self, frozen: &[Range<usize>]) -> Result<(), TchError> {
         let mut marks = vec![false; self.moments[0].numel()];
         frozen.iter().for_each(|range| marks[range.clone()].fill(true));
