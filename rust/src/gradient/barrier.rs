@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use super::affinity::Affinity;
 pub use super::affinity::MOST_MEMBERS;
 
-/// Looks at the counter between looks at the clock and at the pool's work; about a microsecond.
-const LOOKS: usize = 200;
+/// Looks at the counter between looks at the clock and at the pool's work: one to two microseconds, since a pause takes 40 to 140
+/// cycles.
+const LOOKS: usize = 16;
 
 /// The threads of an undisturbed training wait for one another a few microseconds.
 const PATIENCE: Duration = Duration::from_micros(50);

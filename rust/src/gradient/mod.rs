@@ -40,6 +40,7 @@ mod form;
 #[allow(unsafe_code)] // Pointers to the tensors of a call.
 mod host;
 mod jit;
+mod lockstep;
 mod module;
 mod objective;
 #[allow(unsafe_code)] // Pointers to rows and to captured tensors.

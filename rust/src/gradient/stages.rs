@@ -14,11 +14,12 @@
 
 use std::array;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use super::blocks::{ArrayRanges, MOST_SHARDS, affordable_shards, each_chunk, split};
+use super::blocks::{ArrayRanges, MOST_SHARDS, affordable_shards, split};
 use super::buffer_assignment::{ALIGNMENT, BufferAssignment};
 use super::executor::{Executor, Meeting, Meetings, OutOfRange, Run};
+use super::lockstep::in_lockstep;
 use super::tensor_lists::{TensorLists, with_lists};
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::Result;
@@ -65,18 +66,47 @@ struct Statistics {
     batch: Vec<f64>,
 }
 
-/// Fewest blocks: with fewer, waiting for one another takes as long as further threads gain, and on one thread blocks gain
-/// nothing. A step of three residual blocks of width 64 takes as long in 2 blocks of 128 rows as at once, on two threads; in 4
-/// blocks half as long.
-const FEWEST_BLOCKS: usize = 4;
+/// The parts of the shards, one for each at most.
+struct Shards<'a, T> {
+    parts: [Mutex<Part<'a, T>>; MOST_SHARDS],
+    /// Statistics of a block.
+    each: usize,
+}
 
-/// Rows of a block for a batch of this many, if `most` are suitable; `None` if there would be too few blocks. No block has a single
+/// A shard's part of the memory, and its blocks' statistics.
+type Part<'a, T> = (&'a mut [T], &'a mut [f64]);
+
+impl<'a, T> Shards<'a, T> {
+    /// Parts of `size` elements of `memory`, and with `each` statistics for each of `blocks` blocks.
+    fn new(memory: &'a mut [T], size: usize, statistics: &'a mut [f64], [each, blocks]: [usize; 2]) -> Self {
+        let mut parts = memory.chunks_mut(size).zip(statistics.chunks_mut(each * blocks));
+        Shards { parts: array::from_fn(|_| Mutex::new(parts.next().unwrap_or_default())), each }
+    }
+
+    /// Calls `read` with the number of each block and its statistics.
+    fn each_block(&self, mut read: impl FnMut(usize, &[f64])) {
+        let mut index = 0;
+        for part in self.parts.iter().map(lock) {
+            for own in part.1.chunks(self.each) {
+                read(index, own);
+                index += 1;
+            }
+        }
+    }
+}
+
+/// A panic while it was held ends the call: nobody reads what it left.
+fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Rows of a block for a batch of this many, if `most` are suitable; `None` if there would be a single block. No block has a single
 /// row.
 pub fn block_rows(rows: usize, most: usize) -> Option<usize> {
     let count = rows.div_ceil(most.max(1));
     let even = rows.div_ceil(count.max(1)).next_multiple_of(ROWS_TOGETHER).min(most);
     let multiples = (1..=even / ROWS_TOGETHER).rev().map(|multiple| multiple * ROWS_TOGETHER);
-    multiples.chain((2..=even).rev()).find(|&own| rows % own != 1).filter(|_| count >= FEWEST_BLOCKS)
+    multiples.chain((2..=even).rev()).find(|&own| rows % own != 1).filter(|_| count > 1)
 }
 
 impl<T: Scalar + Element> Stages<T> {
@@ -153,23 +183,14 @@ impl<T: Scalar + Element> Stages<T> {
     }
 
     fn statistics(&self) -> MutexGuard<'_, Statistics> {
-        self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.statistics)
     }
 
-    /// Calls `run` with each shard's part of `memory`, and its blocks' [2, channels] of `statistics`.
-    fn each_shard(
-        &self,
-        memory: &mut [T],
-        size: usize,
-        statistics: &mut [f64],
-        run: impl Fn(usize, &mut [T], &mut [f64]) + Send + Sync,
-    ) {
-        let of_shard = statistics.len() / self.count * self.per_shard;
-        let mut chunks = memory.chunks_mut(size).zip(statistics.chunks_mut(of_shard));
-        let mut shards: [_; MOST_SHARDS] = array::from_fn(|_| chunks.next().unwrap_or_default());
-        each_chunk(self.shards(), &mut shards[..self.shards()], 1, |shard, one| {
-            one.iter_mut().for_each(|(memory, statistics)| run(shard, memory, statistics));
-        });
+    /// `memory` in parts of `size` elements for the shards.
+    fn shards_of<'a>(&self, memory: &'a mut [T], size: usize, statistics: &'a mut HostBuffer<f64>) -> Shards<'a, T> {
+        let statistics = statistics.as_mut_slice();
+        let each = statistics.len() / self.count;
+        Shards::new(memory, size, statistics, [each, self.per_shard])
     }
 
     /// The arguments as block `index` reads them.
@@ -178,21 +199,25 @@ impl<T: Scalar + Element> Stages<T> {
     }
 
     /// The moments of meeting `number` from those of the blocks.
-    fn combine(&self, number: usize, statistics: &[f64], moments: &mut [T]) {
-        let (each, channels) = (statistics.len() / self.count, moments.len() / 2);
-        let blocks = || {
-            let count = |index: usize| self.block(index).meetings.forward[number].count() as f64;
-            statistics.chunks(each).enumerate().map(move |(index, own)| (count(index), own))
-        };
-        let all: f64 = blocks().map(|(count, _)| count).sum();
-        let (means, deviations) = moments.split_at_mut(channels);
-        for (channel, (mean, deviation)) in means.iter_mut().zip(deviations).enumerate() {
-            let centre = blocks().map(|(count, own)| count * own[channel]).sum::<f64>() / all;
-            let squares =
-                |(count, own): (f64, &[f64])| own[channels + channel] + count * (own[channel] - centre).powi(2);
-            *mean = T::from_f64(centre);
-            *deviation = T::from_f64((blocks().map(squares).sum::<f64>() / all).sqrt());
-        }
+    fn combine(&self, number: usize, shards: &Shards<T>, batch: &mut [f64], moments: &mut [T]) {
+        let channels = moments.len() / 2;
+        let (means, squares) = batch[..2 * channels].split_at_mut(channels);
+        let count = |index: usize| self.block(index).meetings.forward[number].count() as f64;
+        let all: f64 = (0..self.count).map(count).sum();
+        means.fill(0.0);
+        squares.fill(0.0);
+        shards.each_block(|index, own| {
+            means.iter_mut().zip(own).for_each(|(sum, own)| *sum += count(index) * own);
+        });
+        means.iter_mut().for_each(|sum| *sum /= all);
+        shards.each_block(|index, own| {
+            let (own_means, own_squares) = own[..2 * channels].split_at(channels);
+            let apart = means.iter().zip(own_means).map(|(mean, own)| count(index) * (own - mean).powi(2));
+            squares.iter_mut().zip(own_squares).zip(apart).for_each(|((sum, own), apart)| *sum += own + apart);
+        });
+        let deviations = squares.iter().map(|squares| (squares / all).sqrt());
+        let found = means.iter().copied().chain(deviations);
+        moments.iter_mut().zip(found).for_each(|(moment, found)| *moment = T::from_f64(found));
     }
 
     /// Elements of a channel in all blocks, at a meeting of the reverse pass.
@@ -258,41 +283,42 @@ impl<T: Scalar + Element> Run<T> for Stages<T> {
         let ([of_updates, moments], blocks) = split(values, self.value_regions());
         let (size, per_shard) = (self.block_length(0), self.per_shard);
         let (inputs, outputs) = (inputs.as_slice(), outputs.as_slice());
-        let Statistics { blocks: statistics, .. } = &mut *self.statistics();
-        let statistics = statistics.as_mut_slice();
-        let each = statistics.len() / self.count;
-        let failed = AtomicUsize::new(usize::MAX);
-        for stage in 0..=self.moments.ranges.len() {
+        let Statistics { blocks: statistics, batch } = &mut *self.statistics();
+        let shards = self.shards_of(blocks, per_shard * size, statistics);
+        let (failed, known) = (AtomicUsize::new(usize::MAX), RwLock::new(&mut *moments));
+        let run = |stage: usize, shard: usize| {
             let before = stage.checked_sub(1);
-            let known = before.map_or(&[][..], |before| &moments[self.moments.ranges[before].clone()]);
-            self.each_shard(blocks, per_shard * size, statistics, |shard, values, statistics| {
-                let parts = values.chunks_mut(size).zip(statistics.chunks_mut(each));
-                for (index, (values, own)) in (shard * per_shard..).zip(parts) {
-                    let Block { executor, meetings } = self.block(index);
-                    let meeting = |number: Option<usize>| meetings.forward.get(number?);
-                    with_lists(|lists| {
-                        self.list_inputs(lists, inputs, index);
-                        lists.written.push(outputs[0].behind(index * self.results));
-                        // SAFETY: the caller's tensors, by the promises of `ReadTensors` and `WriteTensors`, from the block's own rows
-                        // on, as long as those of the block's program; no other block writes these results.
-                        let (inputs, outputs) =
-                            unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
-                        let between = [meeting(before), meeting(Some(stage))];
-                        if let Err(OutOfRange { observed }) =
-                            executor.forward_between(between, known, values, inputs, outputs, own)
-                        {
-                            failed.fetch_min(observed, Ordering::Relaxed);
-                        }
-                    });
-                }
-            });
-            match failed.load(Ordering::Relaxed) {
-                usize::MAX => (),
-                observed => return Err(OutOfRange { observed }),
+            let known = known.read().unwrap_or_else(PoisonError::into_inner);
+            let known = before.map_or(&[][..], |before| &known[self.moments.ranges[before].clone()]);
+            let (values, statistics) = &mut *lock(&shards.parts[shard]);
+            let parts = values.chunks_mut(size).zip(statistics.chunks_mut(shards.each));
+            for (index, (values, own)) in (shard * per_shard..).zip(parts) {
+                let Block { executor, meetings } = self.block(index);
+                let meeting = |number: Option<usize>| meetings.forward.get(number?);
+                with_lists(|lists| {
+                    self.list_inputs(lists, inputs, index);
+                    lists.written.push(outputs[0].behind(index * self.results));
+                    // SAFETY: the caller's tensors, by the promises of `ReadTensors` and `WriteTensors`, from the block's own rows
+                    // on, as long as those of the block's program; no other block writes these results.
+                    let (inputs, outputs) =
+                        unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
+                    let between = [meeting(before), meeting(Some(stage))];
+                    let done = executor.forward_between(between, known, values, inputs, outputs, own);
+                    if let Err(OutOfRange { observed }) = done {
+                        failed.fetch_min(observed, Ordering::Relaxed);
+                    }
+                });
             }
+        };
+        in_lockstep(self.moments.ranges.len() + 1, self.shards(), run, |stage| {
             if let Some(range) = self.moments.ranges.get(stage) {
-                self.combine(stage, statistics, &mut moments[range.clone()]);
+                let mut moments = known.write().unwrap_or_else(PoisonError::into_inner);
+                self.combine(stage, &shards, batch, &mut moments[range.clone()]);
             }
+            failed.load(Ordering::Relaxed) == usize::MAX
+        });
+        if let observed @ ..usize::MAX = failed.into_inner() {
+            return Err(OutOfRange { observed });
         }
         let moments = ReadPointer::of(moments);
         with_lists(|lists| {
@@ -320,57 +346,58 @@ impl<T: Scalar + Element> Run<T> for Stages<T> {
         let (per_shard, own_length) = (self.per_shard, self.gradients.length);
         let (inputs, seeds) = (inputs.as_slice(), seeds.as_slice());
         let Statistics { blocks: statistics, batch } = &mut *self.statistics();
-        let statistics = statistics.as_mut_slice();
-        let each = statistics.len() / self.count;
-        for stage in 0..=self.block.meetings.backward.len() {
+        let shards = self.shards_of(adjoints, self.shard_length(), statistics);
+        let sums = RwLock::new(batch);
+        let run = |stage: usize, shard: usize| {
             let before = stage.checked_sub(1);
-            let (all, count) = (&batch[..], before.map_or(0, |before| self.elements(before)));
-            self.each_shard(adjoints, self.shard_length(), statistics, |shard, memory, statistics| {
-                let (found, adjoints) = memory.split_at_mut(own_length);
-                let found = WritePointer::of(found);
-                let parts = adjoints.chunks_mut(of_adjoints).zip(statistics.chunks_mut(each));
-                for (index, (adjoints, own)) in (shard * per_shard..).zip(parts) {
-                    let Block { executor, meetings } = self.block(index);
-                    let meeting = |number: Option<usize>| meetings.backward.get(number?);
-                    let values = &blocks[index * size..][..size];
-                    with_lists(|lists| {
-                        self.list_inputs(lists, inputs, index);
-                        lists.seeds.push(seeds[0].behind(index * self.results));
-                        lists.written.extend(self.gradients.ranges.iter().map(|range| match range.is_empty() {
-                            true => WritePointer::NULL,
-                            false => found.at::<T>(range.start),
-                        }));
-                        // SAFETY: as in `forward`; the gradients are parts of the shard's memory.
-                        let (inputs, seeds, gradients) = unsafe {
-                            (
-                                ReadTensors::new(&lists.inputs),
-                                ReadTensors::new(&lists.seeds),
-                                WriteTensors::new(&lists.written),
-                            )
-                        };
-                        let between = [meeting(before), meeting(Some(stage))];
-                        let is_first = index == shard * per_shard;
-                        executor.backward_between(
-                            between,
-                            (own, all, count),
-                            values,
-                            adjoints,
-                            inputs,
-                            seeds,
-                            !is_first,
-                            gradients,
-                        );
-                    });
-                }
-            });
-            if let Some(meeting) = self.block.meetings.backward.get(stage) {
-                let batch = &mut batch[..meeting.statistics()];
-                batch.fill(0.0);
-                for own in statistics.chunks(each) {
-                    batch.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
-                }
+            let all = sums.read().unwrap_or_else(PoisonError::into_inner);
+            let count = before.map_or(0, |before| self.elements(before));
+            let (memory, statistics) = &mut *lock(&shards.parts[shard]);
+            let (found, adjoints) = memory.split_at_mut(own_length);
+            let found = WritePointer::of(found);
+            let parts = adjoints.chunks_mut(of_adjoints).zip(statistics.chunks_mut(shards.each));
+            for (index, (adjoints, own)) in (shard * per_shard..).zip(parts) {
+                let Block { executor, meetings } = self.block(index);
+                let meeting = |number: Option<usize>| meetings.backward.get(number?);
+                let values = &blocks[index * size..][..size];
+                with_lists(|lists| {
+                    self.list_inputs(lists, inputs, index);
+                    lists.seeds.push(seeds[0].behind(index * self.results));
+                    lists.written.extend(self.gradients.ranges.iter().map(|range| match range.is_empty() {
+                        true => WritePointer::NULL,
+                        false => found.at::<T>(range.start),
+                    }));
+                    // SAFETY: as in `forward`; the gradients are parts of the shard's memory.
+                    let (inputs, seeds, gradients) = unsafe {
+                        (
+                            ReadTensors::new(&lists.inputs),
+                            ReadTensors::new(&lists.seeds),
+                            WriteTensors::new(&lists.written),
+                        )
+                    };
+                    let between = [meeting(before), meeting(Some(stage))];
+                    let is_first = index == shard * per_shard;
+                    executor.backward_between(
+                        between,
+                        (own, &all[..], count),
+                        values,
+                        adjoints,
+                        inputs,
+                        seeds,
+                        !is_first,
+                        gradients,
+                    );
+                });
             }
-        }
+        };
+        in_lockstep(self.block.meetings.backward.len() + 1, self.shards(), run, |stage| {
+            if let Some(meeting) = self.block.meetings.backward.get(stage) {
+                let sums = &mut sums.write().unwrap_or_else(PoisonError::into_inner)[..meeting.statistics()];
+                sums.fill(0.0);
+                shards.each_block(|_, own| sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own));
+            }
+            true
+        });
         for (index, range) in self.gradients.ranges.iter().enumerate().filter(|(_, range)| !range.is_empty()) {
             let to = gradients.write::<T>(index, range.len());
             for (shard, memory) in adjoints.chunks(self.shard_length()).enumerate() {
@@ -393,13 +420,14 @@ mod tests {
         for (rows, most) in (1..2000).flat_map(|rows| [1, 2, 3, 4, 48, 128].map(|most| (rows, most))) {
             let Some(own) = block_rows(rows, most) else {
                 let leaves_one = (2..=most).all(|own| rows % own == 1);
-                assert!(leaves_one || rows <= (FEWEST_BLOCKS - 1) * most, "{rows} rows in blocks of {most}");
+                assert!(leaves_one || rows <= most, "{rows} rows in blocks of {most}");
                 continue;
             };
             assert!((2..=most).contains(&own) && rows % own != 1, "{rows} rows in blocks of {own}");
-            assert!(rows.div_ceil(own) >= FEWEST_BLOCKS, "{rows} rows in blocks of {own}");
+            assert!(rows > own, "{rows} rows in blocks of {own}");
         }
-        assert_eq!((block_rows(4096, 128), block_rows(513, 128), block_rows(256, 128)), (Some(128), Some(112), None));
-        assert_eq!(block_rows(4097, 128), Some(112));
+        let of_128 = |rows: usize| block_rows(rows, 128);
+        assert_eq!([256, 513, 4096, 4097].map(of_128), [128, 112, 128, 112].map(Some));
+        assert_eq!(of_128(128), None);
     }
 }
