@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::graph::Program;
 use crate::graph::lifetimes::{ended_buffers, keeps_values};
-use crate::graph::program::Origin;
+use crate::graph::program::{Node, Origin, Primitive};
+use crate::graph::{Program, View};
 
 /// Buffers start at multiples of this many numbers: a cache line of float32.
 pub const ALIGNMENT: usize = 16;
@@ -47,8 +47,12 @@ impl BufferAssignment {
         let (mut values, mut room) = Self::literals(program);
         let ended = ended_buffers(program);
         for (node, ended) in program.nodes.iter().zip(&ended) {
-            values[node.buffer] = Location::Arena(room.take(program.buffers[node.buffer].length));
-            for &buffer in ended {
+            let changed = changed_in_place(program, node, ended);
+            values[node.buffer] = match changed {
+                Some(buffer) => values[buffer],
+                None => Location::Arena(room.take(program.buffers[node.buffer].length)),
+            };
+            for &buffer in ended.iter().filter(|&&buffer| Some(buffer) != changed) {
                 if let Location::Arena(start) = values[buffer] {
                     room.give(start, program.buffers[buffer].length);
                 }
@@ -67,6 +71,18 @@ impl BufferAssignment {
         });
         (values.collect(), room)
     }
+}
+
+/// The buffer, one of those that end at this node, of which the node's value differs in some parts only: they are joined with the rest
+/// where it lies. A column that is added to in place costs a column, not the whole table. Places never overlap.
+fn changed_in_place(program: &Program, node: &Node, ended: &[usize]) -> Option<usize> {
+    let Primitive::Concat { places, .. } = &node.primitive else { return None };
+    let length = program.buffers[node.buffer].length;
+    let parts = || node.operands.iter().zip(places);
+    let stays = |buffer: usize| parts().all(|(operand, place)| operand.buffer != buffer || operand.view == *place);
+    let is_whole = places.iter().map(View::len).sum::<usize>() == length;
+    let mut ended = ended.iter().copied().filter(|_| is_whole);
+    ended.find(|&buffer| buffer != node.buffer && program.buffers[buffer].length == length && stays(buffer))
 }
 
 /// An arena's memory while it is handed out.
@@ -119,8 +135,8 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::program::Primitive;
-    use crate::graph::{DType, Function, View};
+    use crate::graph::program::Tensor;
+    use crate::graph::{DType, Function};
 
     #[test]
     fn room_is_used_again_and_never_twice() {
@@ -148,6 +164,44 @@ mod tests {
         }
         program.outputs.push(x);
         program
+    }
+
+    /// Columns of `x * x` [3, 4] replaced one after the other; the result once more times the value number `again`.
+    fn changed_columns(again: usize) -> Program {
+        let mut program = Program::new(DType::Float32);
+        let x = program.argument("x", DType::Float32, View::contiguous(&[3, 4]), false).unwrap();
+        let mut values = vec![program.node(Primitive::Map(Function::Mul), vec![x.clone(), x], vec![3, 4], 0).unwrap()];
+        for column in 0..4 {
+            let old = &values[column];
+            let part = |start, length| Tensor { view: old.view.narrow(1, start, length, 1), ..old.clone() };
+            let own = part(column, 1);
+            let new = program.node(Primitive::Map(Function::Add), vec![own.clone(), own], vec![3, 1], 0).unwrap();
+            let mut parts = vec![(new, part(column, 1).view)];
+            for rest in [part(0, column), part(column + 1, 3 - column)].into_iter().filter(|rest| !rest.view.is_empty())
+            {
+                parts.push((rest.clone(), rest.view));
+            }
+            let (operands, places) = parts.into_iter().unzip();
+            values.push(program.node(Primitive::Concat { fill: 0.0, places }, operands, vec![3, 4], 0).unwrap());
+        }
+        let factors = vec![values[4].clone(), values[again].clone()];
+        let product = program.node(Primitive::Map(Function::Mul), factors, vec![3, 4], 0).unwrap();
+        program.outputs.push(product);
+        program
+    }
+
+    #[test]
+    fn what_is_read_no_more_is_changed_in_place() {
+        for again in 0..=4 {
+            let program = changed_columns(again);
+            let assignment = BufferAssignment::new(&program);
+            let places: Vec<Location> =
+                (0..=4).map(|value| assignment.values[program.nodes[2 * value].buffer]).collect();
+            for value in 0..4 {
+                // The value that is read again stays, and what comes next lies elsewhere.
+                assert_eq!(places[value] == places[value + 1], value != again, "{value} of {again}");
+            }
+        }
     }
 
     #[test]

@@ -29,6 +29,13 @@ pub(super) struct Operand {
     is_index: bool,
 }
 
+impl Operand {
+    /// Whether it is the numbers there, of which there are some.
+    fn lies_at(&self, range: &Range<usize>) -> bool {
+        self.place == Location::Arena(range.start) && !range.is_empty() && self.length > 0
+    }
+}
+
 /// One node, with everything that can be known before the numbers.
 pub(super) struct Step {
     pub kernel: Kernel,
@@ -213,7 +220,7 @@ impl Step {
         };
         let targets = node.operands.iter().zip(begins);
         let length = program.buffers[node.buffer].length;
-        Ok(Step {
+        let mut step = Step {
             kernel: kernel(program, node)?,
             sources: node.operands.iter().map(|operand| assignment.source(program, operand)).collect(),
             views: node.operands.iter().map(|operand| operand.view.strided()).collect::<Result<_>>()?,
@@ -228,7 +235,18 @@ impl Step {
             dependents: direct.dependents,
             scratch,
             observed: node.observed,
-        })
+        };
+        step.leave_what_stays();
+        Ok(step)
+    }
+
+    /// Parts that are joined in their own memory are there already.
+    fn leave_what_stays(&mut self) {
+        let (Kernel::Concat { places, .. }, Value::Arena(own)) = (&mut self.kernel, &self.value) else { return };
+        let moves: Vec<bool> = self.sources.iter().map(|source| !source.lies_at(own)).collect();
+        retain(places, &moves);
+        retain(&mut self.views, &moves);
+        retain(&mut self.sources, &moves);
     }
 
     /// The index that chooses elements: the second operand, an argument of integers or numbers that a kernel made.
@@ -285,4 +303,10 @@ impl Step {
             Value::Output(..) => &[],
         }
     }
+}
+
+/// Keeps the elements with such a mark.
+fn retain<V>(list: &mut Vec<V>, marks: &[bool]) {
+    let mut marks = marks.iter();
+    list.retain(|_| marks.next().is_some_and(|&mark| mark));
 }
