@@ -20,13 +20,12 @@ int64_t Integer(T index)
 }
 
 /// The place that an index picks along its dimension; -1 to skip it, -2 if it is out of range.
-inline int64_t PlaceOf(const ct_pick *pick, int64_t at)
+inline int64_t PlaceOf(const ct_pick &pick, int64_t at)
 {
-   if (pick->has_skip && at == pick->skip)
+   if (pick.has_skip && at == pick.skip)
       return -1;
-   if (at < 0 && pick->from_end)
-      at += static_cast<int64_t>(pick->size);
-   return at < 0 || at >= static_cast<int64_t>(pick->size) ? -2 : at;
+   at += at < 0 && pick.from_end ? static_cast<int64_t>(pick.size) : 0;
+   return static_cast<size_t>(at) < pick.size ? at : -2;
 }
 
 /// Whether each index picks a whole row of neighbouring elements, as in an embedding.
@@ -34,6 +33,75 @@ inline bool PicksRows(const ct_view *indices, const ct_view *bases)
 {
    return indices->rank == 2 && bases->rank == 2 && indices->strides[1] == 0 && bases->strides[0] == 0 &&
           bases->strides[1] == 1 && bases->sizes[1] == indices->sizes[1];
+}
+
+/// The dimensions from `first` to before `last` of a view.
+inline ct_view Dimensions(const ct_view &view, size_t first, size_t last, size_t offset)
+{
+   ct_view part{1, 0, last - first, offset, {}, {}};
+   for (size_t d = first; d < last; ++d) {
+      part.sizes[d - first] = view.sizes[d];
+      part.strides[d - first] = view.strides[d];
+      part.count *= view.sizes[d];
+   }
+   return part;
+}
+
+/// The first dimensions in which the index is the same, as in index_select along a later one; 0 if few picks would share it, or the views
+/// have their elements in other dimensions: each has joined those that it can.
+inline size_t SharedDimensions(const ct_view *indices, const ct_view *bases)
+{
+   if (indices->rank != bases->rank || !std::equal(indices->sizes, indices->sizes + indices->rank, bases->sizes))
+      return 0;
+   size_t shared = 0, times = 1;
+   while (shared < indices->rank && indices->strides[shared] == 0)
+      times *= indices->sizes[shared++];
+   return times >= 4 && shared < indices->rank ? shared : 0;
+}
+
+/// EachPick where the index is the same in the `shared` first dimensions: it is read once.
+template <typename Index, typename Body>
+bool EachSharedPick(const ct_pick &pick, const Index *index, const ct_view &indices, const ct_view &bases, size_t shared,
+                    Body body)
+{
+   constexpr size_t skipped = SIZE_MAX, most = 2048;
+   const ct_view outer = Dimensions(bases, 0, shared, bases.offset), inner = Dimensions(bases, shared, bases.rank, 0),
+                 chosen = Dimensions(indices, shared, indices.rank, indices.offset);
+   Reader<Index> reader(index, chosen, 0);
+   Walk walk(inner, 0);
+   for (size_t first = 0, length; first < inner.count; first += length) {
+      length = inner.count - first < most ? inner.count - first : most;
+      size_t places[most];
+      bool areInRange = true, all = true;
+      for (size_t i = 0; i < length;) {
+         const size_t read = length - i < kBlock ? length - i : kBlock;
+         const Index *block = reader.Next(read);
+         walk.Forward(read, [&](size_t offset, size_t stride, size_t run) {
+            for (const Index *const end = block + run; block < end; ++block, ++i, offset += stride) {
+               const int64_t at = PlaceOf(pick, Integer(*block));
+               areInRange = areInRange && at != -2;
+               all = all && at >= 0;
+               places[i] = at >= 0 ? offset + static_cast<size_t>(at) * pick.stride : skipped;
+            }
+         });
+      }
+      if (!areInRange)
+         return false;
+      Walk rows(outer, 0);
+      rows.Forward(outer.count, [&, y = first](size_t offset, size_t stride, size_t run) mutable {
+         for (; run; --run, offset += stride, y += inner.count) {
+            if (all) {
+               for (size_t j = 0; j < length; ++j)
+                  body(y + j, offset + places[j], size_t(1));
+               continue;
+            }
+            for (size_t j = 0; j < length; ++j)
+               if (places[j] != skipped)
+                  body(y + j, offset + places[j], size_t(1));
+         }
+      });
+   }
+   return true;
 }
 
 /// Calls body(i, offset, length) for each of the n picks, or rows of picks, that is not skipped; false if an index is
@@ -46,7 +114,7 @@ bool EachPick(const ct_pick *pick, const Index *index, const ct_view *indices, c
       bool areInRange = true;
       const auto rows = [&](auto length) {
          for (size_t r = 0; areInRange && r < indices->sizes[0]; ++r) {
-            const int64_t at = PlaceOf(pick, Integer(index[indices->offset + r * indices->strides[0]]));
+            const int64_t at = PlaceOf(*pick, Integer(index[indices->offset + r * indices->strides[0]]));
             areInRange = at != -2;
             if (at >= 0)
                body(r * length, bases->offset + static_cast<size_t>(at) * pick->stride, length);
@@ -56,6 +124,8 @@ bool EachPick(const ct_pick *pick, const Index *index, const ct_view *indices, c
          rows(indices->sizes[1]);
       return areInRange;
    }
+   if (const size_t shared = SharedDimensions(indices, bases))
+      return EachSharedPick(*pick, index, *indices, *bases, shared, body);
    const ct_pick by = *pick; // in registers, whatever body writes
    bool areInRange = true;
    Reader<Index> reader(index, *indices, 0);
@@ -65,11 +135,16 @@ bool EachPick(const ct_pick *pick, const Index *index, const ct_view *indices, c
       const Index *block = reader.Next(length);
       size_t i = 0;
       walk.Forward(length, [&](size_t offset, size_t stride, size_t run) {
-         for (const size_t end = i + run; areInRange && i < end; ++i, offset += stride) {
-            const int64_t at = PlaceOf(&by, Integer(block[i]));
-            areInRange = at != -2;
-            if (at >= 0)
+         if (!areInRange)
+            return;
+         for (const size_t end = i + run; i < end; ++i, offset += stride) {
+            const int64_t at = PlaceOf(by, Integer(block[i]));
+            if (at >= 0) {
                body(first + i, offset + static_cast<size_t>(at) * by.stride, size_t(1));
+            } else if (at == -2) {
+               areInRange = false;
+               return;
+            }
          }
       });
    }

@@ -5,7 +5,7 @@ use crate::dataset::Scaler;
 use crate::error::{Error, Result};
 use crate::gradient::{Memory, Packing, Pass};
 use crate::graph::outputs::reached;
-use crate::graph::program::{Node, Origin, Primitive, Tensor};
+use crate::graph::program::{Kind, Node, Origin, Primitive, Tensor};
 use crate::graph::{Captured, DType, Gives, Mode, Module, Program, View};
 use crate::model::{FlatOffset, Model, Network, gaussian};
 use crate::text;
@@ -136,7 +136,11 @@ impl<'a> Plan<'a> {
         let (Primitive::Gather(gather), [source, index, ..]) = (&node.primitive, &node.operands[..]) else {
             return Err(Error::Internal("no Gather".into()));
         };
-        let indices = index.view.offsets().map(|at| self.indices[index.buffer].get(at).copied());
+        let index_at = |at: usize| match index.kind {
+            Kind::Count => self.constants[index.buffer].get(at).map(|&counted| counted as i64),
+            _ => self.indices[index.buffer].get(at).copied(),
+        };
+        let indices = index.view.offsets().map(index_at);
         let place = |(base, index): (usize, Option<i64>)| {
             let index = index.ok_or_else(|| Error::Internal("an index that is not known".into()))?;
             if gather.skip == Some(index) {

@@ -284,13 +284,13 @@ impl CompiledGraph {
         let find = || out_of_range::find(&self.program, observed, unsafe { ReadTensors::new(inputs) });
         let found = if self.back_end() == BackEnd::Cuda { None } else { find() };
         let (name, operator) = (&self.name, &self.operators[observed]);
-        let what = match found {
-            Some((index, size)) => {
-                format!("{name}: index {index} of {operator} is out of range for a dimension of size {size}")
-            }
-            None => format!("{name}: an index of {operator} is out of range"),
-        };
-        Error::invalid(what, "indices count from 0 to one below the size of their dimension")
+        match found {
+            Some(wrong) => Error::invalid(format!("{name}: {}", wrong.what(operator)), wrong.remedy()),
+            None => Error::invalid(
+                format!("{name}: an index of {operator} is out of range"),
+                "give indices below the size of their dimension",
+            ),
+        }
     }
 }
 

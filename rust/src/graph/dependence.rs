@@ -3,8 +3,10 @@
 //! Every element of every buffer has a bit for each event whose features reach it, whatever shape the events have on the way.
 //! The values do not matter: an element that is multiplied by 0 counts as used.
 
+use std::collections::HashMap;
+
 use super::outputs::reached;
-use super::program::{Node, Origin, Primitive, Product, Scatter, Tensor};
+use super::program::{Gather, Node, Origin, Primitive, Product, Scatter, Tensor};
 use super::{Program, View};
 use crate::error::{Error, Result};
 use crate::kernels::strided::Ranking;
@@ -168,11 +170,7 @@ impl Bits {
                 self.add(&node.operands[2..], &mut value);
             }
             Primitive::Gather(gather) => {
-                for step in 0..gather.size {
-                    let mut chosen = node.operands[0].clone();
-                    chosen.view.offset += step * gather.stride;
-                    self.add(&[chosen], &mut value);
-                }
+                self.gather(gather, &node.operands[0], &mut value);
                 self.add(&node.operands[1..], &mut value);
             }
         }
@@ -183,6 +181,16 @@ impl Bits {
     fn add(&self, operands: &[Tensor], value: &mut [Events]) {
         for operand in operands.iter().filter(|operand| self.0[operand.buffer].is_some()) {
             value.iter_mut().zip(self.of(operand)).for_each(|(value, found)| *value |= found);
+        }
+    }
+
+    /// An index may choose any element behind the base; results have few different bases.
+    fn gather(&self, gather: &Gather, from: &Tensor, value: &mut [Events]) {
+        let Some(bits) = &self.0[from.buffer] else { return };
+        let any = |base: usize| (0..gather.size).fold(0, |all, step| all | bits[base + step * gather.stride]);
+        let mut found = HashMap::new();
+        for (value, base) in value.iter_mut().zip(from.view.offsets()) {
+            *value |= *found.entry(base).or_insert_with(|| any(base));
         }
     }
 

@@ -1,7 +1,8 @@
 //! Runs an observed function: a [`Program`] laid out once. With the `aot` back end each node is a call of a kernel that is
 //! compiled into the library, and of its pullback in reverse; with `jit` one compiled function makes all of them.
 //!
-//! Memory: the values of all nodes lie in one arena, behind the literals. A node writes to other memory than it reads.
+//! Memory: the values of all nodes lie in one arena, behind the literals. A node writes to other memory than it reads, but for parts that
+//! are joined where most of them lie.
 //! With gradients a forward call keeps all values for backward calls; without them a value may reuse the memory of
 //! values that nothing reads any more. Adjoints lie in another arena, for one call: see [`Reverse`]. Only the first
 //! calls allocate: their arenas.

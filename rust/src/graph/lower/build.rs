@@ -17,12 +17,15 @@ pub use order::without;
 impl Call<'_, '_> {
     fn node(&mut self, primitive: Primitive, operands: Vec<Tensor>, shape: Vec<usize>) -> Result<Tensor> {
         let index = self.index;
-        let length = self.lowering.count(&shape)?;
+        self.lowering.count(&shape)?;
         for operand in &operands {
             self.lowering.count(&operand.view.sizes)?;
         }
         if let Primitive::Gather(gather) = &primitive {
-            self.lowering.count_elements(gather.size.saturating_mul(length))?;
+            // What an index may choose, once for each base.
+            let bases = operands[0].view.sizes.iter().zip(&operands[0].view.strides).filter(|(_, stride)| **stride > 0);
+            let bases: usize = bases.map(|(&size, _)| size).product();
+            self.lowering.count_elements(gather.size.saturating_mul(bases))?;
         }
         self.program().node(primitive, operands, shape, index)
     }
@@ -43,6 +46,11 @@ impl Call<'_, '_> {
 
     pub fn literal(&mut self, value: f64) -> Result<Tensor> {
         self.program().literal(value)
+    }
+
+    /// Integers below this in size are exact in the graph's type, and no other integer rounds to one of them.
+    pub fn exact_integers(&mut self) -> usize {
+        1 << if self.program().dtype == DType::Float32 { f32::MANTISSA_DIGITS } else { f64::MANTISSA_DIGITS }
     }
 
     /// The greatest finite number of the graph's type.

@@ -7,9 +7,6 @@ use crate::graph::program::{Gather, Kind, Scatter, Tensor};
 use crate::graph::{Function, View};
 use crate::kernels::strided::Order;
 
-/// Several indices are applied one after the other if that makes at most this many elements for each of the tensor's.
-const GROWTH: usize = 4;
-
 pub(super) const TABLE: &[Operator] = &[
     Operator {
         name: "embedding",
@@ -17,11 +14,7 @@ pub(super) const TABLE: &[Operator] = &[
         lower: embedding,
     },
     Operator { name: "index_select", does: "elements along a dimension chosen by an index", lower: index_select },
-    Operator {
-        name: "index",
-        does: "elements chosen by an index, or by several for neighbouring dimensions",
-        lower: index,
-    },
+    Operator { name: "index", does: "elements chosen by an index, or by several for as many dimensions", lower: index },
     Operator { name: "gather", does: "elements along a dimension, chosen for each result", lower: gather },
     Operator {
         name: "topk",
@@ -77,40 +70,75 @@ fn index(call: &mut Call) -> Lowered {
         indices.into_iter().enumerate().filter_map(|(dim, index)| Some((dim, index?))).collect();
     match &given[..] {
         [(dim, index)] => chosen(call, &x, *dim, index, true),
-        [(first, _), .., (last, _)] if last - first + 1 == given.len() => chosen_together(call, &x, *first, given),
-        _ => Err(call.refuse("has indices of dimensions that are not neighbours")),
+        [] => Err(call.refuse("has no index")),
+        _ => chosen_together(call, &x, &given),
     }
 }
 
-/// Neighbouring dimensions from `first` on replaced by those of their indices, which are broadcast: the first index chooses
-/// slices, and each of the others one element of each slice.
-fn chosen_together(call: &mut Call, x: &Tensor, first: usize, given: Vec<(usize, Tensor)>) -> Lowered {
+/// Several dimensions of `x` replaced by those of their indices, which are broadcast: where the first one was if they are neighbours, else
+/// in front.
+fn chosen_together(call: &mut Call, x: &Tensor, given: &[(usize, Tensor)]) -> Lowered {
     let result = call.result_shape(0)?;
-    let rank = result.len() + given.len() - x.view.rank();
-    let shape = result[first..first + rank].to_vec();
-    let mut indices = given.into_iter().map(|(_, index)| call.expand(&index, &shape)).collect::<Result<Vec<_>>>()?;
-    let slices = indices.remove(0);
-    let largest =
-        result.iter().product::<usize>() * x.view.sizes[first + 1..=first + indices.len()].iter().product::<usize>();
-    if largest > GROWTH * x.view.len() {
-        return Err(call.refuse("has indices that choose few elements of many"));
-    }
-    let mut value = chosen(call, x, first, &slices, true)?.remove(0);
-    for index in indices {
-        value = chosen_of_each(call, &value, first, rank, &index)?;
-    }
-    Ok(vec![value])
+    let (first, last) = (given[0].0, given[given.len() - 1].0);
+    let at = if last - first + 1 == given.len() { first } else { 0 };
+    let rank = (result.len() + given.len()).checked_sub(x.view.rank()).filter(|_| last < x.view.rank());
+    let shape = rank.and_then(|rank| result.get(at..at + rank));
+    let shape = shape.ok_or_else(|| call.refuse("has indices of other dimensions"))?;
+    let rank = shape.len();
+    let (gather, index) = one_index(call, x, given, shape)?;
+    let is_chosen = |dim: &usize| given.iter().any(|(chosen, _)| chosen == dim);
+    let mut strides: Vec<usize> =
+        (0..x.view.rank()).filter(|dim| !is_chosen(dim)).map(|dim| x.view.strides[dim]).collect();
+    strides.splice(at..at, vec![0; rank]);
+    let bases = View { offset: x.view.offset, sizes: result.clone(), strides };
+    let mut indices = View { offset: index.view.offset, sizes: result, strides: vec![0; bases.rank()] };
+    indices.strides[at..at + rank].copy_from_slice(&index.view.strides);
+    Ok(vec![call.gather(x, bases, gather, &index, indices)?])
 }
 
-/// Of a tensor whose dimensions from `first` on are `rank` of those of the index, the element of the one behind them that the
-/// index says.
-fn chosen_of_each(call: &mut Call, x: &Tensor, first: usize, rank: usize, index: &Tensor) -> Result<Tensor> {
-    let dim = first + rank;
-    let gather = Gather { size: x.view.sizes[dim], stride: x.view.strides[dim], from_end: true, skip: None };
-    let bases = x.view.select(dim, 0);
-    let mut indices = View { offset: index.view.offset, sizes: bases.sizes.clone(), strides: vec![0; bases.rank()] };
-    indices.strides[first..dim].copy_from_slice(&index.view.strides);
-    call.gather(x, bases, gather, index, indices)
+/// The index of a single dimension that chooses the same elements, of shape `shape`. Where one of the indices is out of range it is, too.
+fn one_index(call: &mut Call, x: &Tensor, given: &[(usize, Tensor)], shape: &[usize]) -> Result<(Gather, Tensor)> {
+    let stride = given.iter().fold(0, |common, (dim, _)| greatest_divisor(common, x.view.strides[*dim])).max(1);
+    let step = |dim: usize| x.view.strides[dim] / stride;
+    let sizes = || given.iter().map(|&(dim, _)| x.view.sizes[dim]);
+    if sizes().any(|size| size == 0) {
+        return Err(call.refuse("chooses from no elements"));
+    }
+    let size = 1 + given.iter().map(|&(dim, _)| (x.view.sizes[dim] - 1) * step(dim)).sum::<usize>();
+    let most = call.exact_integers();
+    if sizes().chain([size]).any(|size| size >= most) {
+        return Err(call.refuse("has several indices for a large tensor"));
+    }
+    let (zero, mut place, mut valid) = (call.literal(0.0)?, None, None);
+    for (dim, index) in given {
+        call.check_index(index)?;
+        let (index, own) = (call.as_number(index)?, call.literal(x.view.sizes[*dim] as f64)?);
+        let from_end = call.map(Function::Add, &[&index, &own])?;
+        let is_from_end = call.map(Function::Less, &[&index, &zero])?;
+        let index = call.map(Function::Where, &[&is_from_end, &from_end, &index])?;
+        let within = [call.map(Function::LessEqual, &[&zero, &index])?, call.map(Function::Less, &[&index, &own])?];
+        let part = call.scaled(&index, step(*dim) as f64)?;
+        place = Some(both(call, Function::Add, place, part)?);
+        for mask in within {
+            valid = Some(both(call, Function::And, valid, mask)?);
+        }
+    }
+    let (Some(place), Some(valid)) = (place, valid) else { return Err(call.refuse("has no index")) };
+    let beyond = call.literal(size as f64)?;
+    let place = call.map(Function::Where, &[&valid, &place, &beyond])?;
+    let index = Tensor { kind: Kind::Count, ..call.expand(&place, shape)? };
+    Ok((Gather { size, stride, from_end: false, skip: None }, index))
+}
+
+fn both(call: &mut Call, function: Function, before: Option<Tensor>, next: Tensor) -> Result<Tensor> {
+    match before {
+        Some(before) => call.map(function, &[&before, &next]),
+        None => Ok(next),
+    }
+}
+
+fn greatest_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { greatest_divisor(b, a % b) }
 }
 
 /// Dimension `dim` of `x` replaced by those of the index.

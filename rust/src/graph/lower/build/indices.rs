@@ -22,7 +22,7 @@ impl Call<'_, '_> {
     }
 
     /// Kernels read an index as int64, or as whole numbers that they made.
-    fn check_index(&self, index: &Tensor) -> Result<()> {
+    pub fn check_index(&self, index: &Tensor) -> Result<()> {
         match index.kind {
             Kind::Index | Kind::Count => Ok(()),
             Kind::Number | Kind::Mask => Err(self.refuse("has an index of numbers, which LibTorch refuses")),
