@@ -151,17 +151,28 @@ impl<'a> RowCut<'a> {
         if let Role::Rows(numbers) = self.roles[buffer] { numbers } else { 0 }
     }
 
-    /// The most that a row has in an argument.
+    /// The most that is read of a row of an argument.
     fn read_numbers(&self) -> usize {
-        self.program.arguments.iter().map(|argument| self.own_numbers(argument.buffer)).max().unwrap_or(0)
+        let operands = self.program.nodes.iter().flat_map(|node| &node.operands);
+        let is_argument = |buffer: usize| matches!(self.program.buffers[buffer].origin, Origin::Argument(_));
+        operands
+            .filter(|operand| is_argument(operand.buffer))
+            .map(|operand| self.numbers_of(operand))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Numbers of a row that an operand shows.
+    fn numbers_of(&self, operand: &Tensor) -> usize {
+        self.own_numbers(operand.buffer).min(operand.view.len().div_ceil(self.count().max(1)))
     }
 
     /// The number of rows with which nodes have this many elements, on average: those that they compute, or, if these are more,
     /// that they read from one operand.
     pub fn rows_with(&self, elements: usize) -> usize {
         let work = |node: &Node| {
-            let buffers = node.operands.iter().map(|operand| operand.buffer).chain([node.buffer]);
-            buffers.map(|buffer| self.own_numbers(buffer)).max().unwrap_or(0)
+            let read = node.operands.iter().map(|operand| self.numbers_of(operand));
+            read.chain([self.own_numbers(node.buffer)]).max().unwrap_or(0)
         };
         let numbers = self.program.nodes.iter().map(work).filter(|&numbers| numbers > 0);
         let (count, total) = numbers.fold((0, 0), |(count, total), numbers| (count + 1, total + numbers));
