@@ -138,6 +138,8 @@ inline void ReadValues()
    torchRuns("const_data_ptr", [](const torch::Tensor &t) { return t.const_data_ptr<float>()[0] > 20 ? t * 2 : t * 3; });
    torchRuns("masked_select", [](const torch::Tensor &t) { return t.masked_select(t > 0).exp().sum(); });
    torchRuns("a mask as index", [](const torch::Tensor &t) { return t.index({t > 0}).exp().sum(); });
+   torchRuns("a mask among indices", [](const torch::Tensor &t) { return t.index({t.select(1, 0) > -100, torch::tensor({2, 0, 1})}).exp().sum(); });
+   torchRuns("a mask before an index", [](const torch::Tensor &t) { return t.index({t.select(1, 0) > t.select(1, 0).mean(), torch::tensor({1})}); });
    torchRuns("nonzero", [](const torch::Tensor &t) { return t.sum() * static_cast<double>(t.nonzero().size(0)); });
    Tensors recent(1);
    torchRuns("a tensor that is kept from call to call", [&](const torch::Tensor &t) {

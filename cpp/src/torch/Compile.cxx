@@ -293,7 +293,7 @@ void CheckAdjoints(const TensorList &outputs, const TensorList &adjoints)
 {
    if (outputs.size() != adjoints.size())
       throw std::invalid_argument(std::to_string(adjoints.size()) + " adjoints were given for " +
-                                  std::to_string(outputs.size()) + " outputs");
+                                  std::to_string(outputs.size()) + (outputs.size() == 1 ? " output" : " outputs"));
    for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto &output = outputs[i], &adjoint = adjoints[i];
       if (!adjoint.defined())
@@ -306,11 +306,15 @@ void CheckAdjoints(const TensorList &outputs, const TensorList &adjoints)
    }
 }
 
-TensorList Detached(const TensorList &tensors)
+/// The results of a function without their graphs.
+TensorList Detached(const TensorList &results)
 {
    TensorList detached;
-   for (const auto &tensor : tensors)
-      detached.push_back(tensor.detach());
+   for (const auto &result : results) {
+      if (!result.defined())
+         throw std::runtime_error("the function returns an undefined tensor as result " + std::to_string(detached.size()));
+      detached.push_back(result.detach());
+   }
    return detached;
 }
 
@@ -324,18 +328,24 @@ torch::Tensor Single(const TensorList &outputs, const char *instead)
    return outputs.front();
 }
 
-bool AnyNegative(const TensorList &tensors)
+/// Whether its values are not in memory as shown: for some views, such as imag(conj(z)), LibTorch defers the change of sign, and
+/// there are tensors of zeros without memory.
+bool IsDeferred(const torch::Tensor &tensor)
 {
-   return std::any_of(tensors.begin(), tensors.end(), [](const auto &tensor) { return tensor.defined() && tensor.is_neg(); });
+   return tensor.defined() && (tensor.is_neg() || tensor._is_zerotensor());
 }
 
-/// Tensors whose values are in memory as shown: for some views, such as imag(conj(z)), LibTorch defers the change of
-/// sign.
-TensorList WithoutNegative(const TensorList &tensors)
+bool AnyDeferred(const TensorList &tensors)
+{
+   return std::any_of(tensors.begin(), tensors.end(), IsDeferred);
+}
+
+/// The same tensors with their values in memory.
+TensorList Resolved(const TensorList &tensors)
 {
    TensorList resolved;
    for (const auto &tensor : tensors)
-      resolved.push_back(tensor.defined() ? tensor.resolve_neg() : tensor);
+      resolved.push_back(!IsDeferred(tensor) ? tensor : tensor.is_neg() ? tensor.resolve_neg() : tensor.clone());
    return resolved;
 }
 
@@ -370,8 +380,8 @@ TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
 {
    if (Watch::NoteHere(kInside))
       return Detached((*data.fFunction)(inputs)); // kernels could not read the memory
-   if (AnyNegative(inputs))
-      return Forward(data, WithoutNegative(inputs), last);
+   if (AnyDeferred(inputs))
+      return Forward(data, Resolved(inputs), last);
    last.fSpecialisation = nullptr; // nothing to go back through if this call fails
    const UsualMode usual;
    const auto specialisation = data.Find(inputs, CompiledData::AllOf(inputs));
@@ -453,8 +463,8 @@ TensorList Call(CompiledData &data, const TensorList &inputs)
 {
    if (Watch::NoteHere(kInside) || !DispatchesPlainly())
       return (*data.fFunction)(inputs);
-   if (AnyNegative(inputs))
-      return Call(data, WithoutNegative(inputs));
+   if (AnyDeferred(inputs))
+      return Call(data, Resolved(inputs));
    const auto specialisation = data.Find(inputs, CompiledData::AsRecorded(inputs));
    if (!specialisation->Compiled())
       return specialisation->OnLibTorch(inputs);
@@ -491,6 +501,7 @@ auto Named(const CompiledData &data, const char *method, F &&f) -> decltype(f())
 Compiled::Compiled(ListFunction function, const TensorList &examples, const CompileOptions &options,
                    const torch::nn::Module *module)
    : fData(TorchGuard("CladTorch::Compile", [&] {
+        Watch::NoteHere("it compiles a function (CladTorch::Compile) while it runs: call what that is compiled from");
         // Not make_shared, which writes to fData before it makes the object: if that throws, cling takes memory that
         // was written to for a value and destroys it.
         return std::make_unique<CompiledData>(std::move(function), examples, options, module);

@@ -59,7 +59,7 @@ void CheckConstants(const Observation &first, const Observation &other, const st
          if (first.fMade[i] && first.fConstants[i].sizes() != other.fConstants[i].sizes())
             taker = Taker(first, i);
       throw std::runtime_error("a tensor that " + name + " makes of numbers" + taker + " follows the number of rows; make it "
-                               "of an input (torch::ones_like), or " + remedy);
+                               "of an input (torch::ones_like(x); its cumsum(0) - 1 for torch::arange), or " + remedy);
    }
 }
 

@@ -10,6 +10,7 @@
 #include "Written.hxx"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/SequenceNumber.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
@@ -17,7 +18,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
+#include <string_view>
 
 namespace CladTorch {
 namespace Internal {
@@ -241,6 +244,17 @@ Observation TraceKnown(const ListFunction &function, const TensorList &inputs, c
    }
 }
 
+/// The same for other values; nothing if an operator refuses them, which proves nothing.
+std::optional<Observation> TraceOther(const ListFunction &function, const TensorList &inputs, const TensorList &parameters,
+                                      const std::string &name)
+{
+   try {
+      return RunTraced(function, inputs, parameters, name);
+   } catch (const c10::Error &) {
+      return std::nullopt;
+   }
+}
+
 /// Throws if a run with gradients calls other operators than one without.
 void CheckSteps(const std::vector<Watch::Step> &with, const std::vector<Watch::Step> &without)
 {
@@ -361,6 +375,23 @@ bool SamePlace(const torch::Tensor &a, const torch::Tensor &b)
                            a.strides() == b.strides());
 }
 
+namespace {
+
+/// Of the captured tensors' memory on the CPU, from the first to the last element of each.
+std::vector<std::size_t> Hashes(const TensorList &captured)
+{
+   std::vector<std::size_t> hashes;
+   for (const auto &tensor : captured) {
+      const bool isThere = tensor.has_storage() && tensor.is_cpu() && tensor.numel() > 0;
+      const auto *bytes = isThere ? static_cast<const char *>(tensor.const_data_ptr()) : nullptr;
+      const auto extent = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.element_size());
+      hashes.push_back(bytes ? std::hash<std::string_view>()({bytes, extent}) : 0);
+   }
+   return hashes;
+}
+
+} // namespace
+
 void CheckSameConstants(const Observation &first, const Observation &second, const std::string &name)
 {
    const auto &a = first.fConstants, &b = second.fConstants;
@@ -390,13 +421,12 @@ Observation Observe(const ListFunction &function, const TensorList &inputs, cons
    const auto &parameters = withGradients.fCaptured;
    auto observation = TraceKnown(function, copies(false), parameters, name);
    observation.fReached = std::move(asWanted.fReached);
-   Observation other;
-   try {
-      other = RunTraced(function, copies(true), parameters, name);
-   } catch (const c10::Error &) {
-      return observation; // an operator that refuses other values proves nothing
-   }
-   CheckAlike(observation, other, name);
+   const auto before = Hashes(observation.fConstants);
+   const auto other = TraceOther(function, copies(true), parameters, name);
+   if (Hashes(observation.fConstants) != before) // changes by operators are undone
+      throw Inconstant("it writes to a captured tensor by its address (data_ptr(), accessor())");
+   if (other)
+      CheckAlike(observation, *other, name);
    return observation;
 }
 

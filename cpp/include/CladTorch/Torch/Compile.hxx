@@ -40,7 +40,9 @@ struct CompileOptions {
    /// nor a compiler: jit's function serves the number of rows of the examples, aot all others. Compile throws, and
    /// names the operator, if the three graphs differ in more than the number of rows. Inputs of 0 or 1 rows, inputs that
    /// are not contiguous, and numbers of rows for which the function behaves differently are observed separately, as is
-   /// every number of rows of a function that is split. On a GPU NVRTC compiles for each number of rows.
+   /// every number of rows of a function that is split. On a GPU NVRTC compiles for each number of rows. Other numbers
+   /// of rows are tried even if you never call it with them: if LibTorch refuses one inside a `return {a, b};`, ROOT's
+   /// interpreter crashes (assign `a` and `b` to variables first).
    bool fDynamicBatch = false;
 
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
@@ -217,11 +219,12 @@ TensorList ResultsOfEach(F &function, const TensorList &inputs, std::index_seque
    return ResultsOf(function, inputs[I]...);
 }
 
-[[noreturn]] inline void RefuseNumber(std::size_t fewest, std::size_t most, std::size_t given)
+[[noreturn]] inline void RefuseNumber(std::size_t fewest, std::size_t most, std::size_t given, bool isGeneric)
 {
    const auto takes = (fewest < most ? std::to_string(fewest) + " to " : "") + std::to_string(most);
    throw std::invalid_argument("the function takes " + takes + (most == 1 ? " tensor, but " : " tensors, but ") +
-                               std::to_string(given) + (given == 1 ? " was given" : " were given"));
+                               std::to_string(given) + (given == 1 ? " was given" : " were given") +
+                               (isGeneric ? "; for any number of them (auto... t) write a function of a std::vector" : ""));
 }
 
 /// The results of a function that takes kFewest to kMost tensors, tried from N on.
@@ -233,7 +236,7 @@ TensorList Unpacked(F &function, const TensorList &inputs)
    if constexpr (N < kMost)
       return Unpacked<F, kFewest, kMost, N + 1>(function, inputs);
    else
-      RefuseNumber(kFewest, kMost, inputs.size());
+      RefuseNumber(kFewest, kMost, inputs.size(), IsGeneric<F>::value);
 }
 
 template <class F, class = void>
@@ -297,9 +300,11 @@ torch::Device OpenDevice(const std::string &name);
 ///        numbers that a function captures, and captured tensors that it reads by their address, cannot be tracked: see
 ///        Reset(). Nor can branches on the place of an input in memory: is_same(), storage_offset().
 /// \param examples Inputs to observe it with, all on the CPU or all on one GPU. The function runs a few times, with gradients and without,
-///        and on other values of the same shapes, positive-definite for symmetric matrices. Changes of tensors and of LibTorch's random state are undone: other
-///        threads may draw the same random numbers again. Tensors that the function creates and keeps stay, and so does state that it
-///        replaces (`h = ...`): with fBackEnd = kAutogradBackEnd it is not run here.
+///        and on other values of the same shapes, positive-definite for symmetric matrices. Changes of tensors by operators and of LibTorch's
+///        random state are undone: other threads may draw the same random numbers again. Tensors that the function creates and
+///        keeps stay, and so does state that it replaces (`h = ...`, `set_data()`) or writes by its address: with
+///        fBackEnd = kAutogradBackEnd it is not run here. A function of a vector is called with as many tensors as there are
+///        examples.
 /// \param options Back end and its limits. A function that no back end supports runs on LibTorch's autograd; Print()
 ///        gives the reason.
 template <class F>
