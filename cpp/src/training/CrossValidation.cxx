@@ -172,7 +172,8 @@ void CrossValidation::Print() const
       }
       const FitMean mean(values);
       const auto together = FigureOf(metric, Evaluate(), "all events", missing);
-      std::cout << TString::Format("%s %.5f +- %.5f over the folds, %.5f of all events together\n", name, mean.fMean, mean.fError, together)
+      const auto error = std::isfinite(mean.fError) ? TString::Format(" +- %.5f", mean.fError) : TString(); // a single fold has none
+      std::cout << TString::Format("%s %.5f%s over the folds, %.5f of all events together\n", name, mean.fMean, error.Data(), together)
                 << missing << std::flush;
    });
 }

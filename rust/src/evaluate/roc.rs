@@ -45,12 +45,14 @@ pub fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> 
     let mut signal_moments = [0.0; 3];
     let mut background_moments = [0.0; 3];
     let (mut s_above, mut b_above) = (0.0, 0.0);
+    // In order, by weight: whole numbers, and exact, for events that weigh 1.
+    let mut pairs = 0.0;
     for tied in events.chunk_by(|a, b| a.score == b.score) {
         let of = |class: bool| tied.iter().filter(|e| e.signal == class).map(|e| e.weight).sum::<f64>();
         let (s_tied, b_tied) = (of(true), of(false));
         let below = 1.0 - (b_above + b_tied / 2.0) / background;
         let above = (s_above + s_tied / 2.0) / signal;
-        curve.auc += s_tied / signal * below;
+        pairs += s_tied * (background - b_above - b_tied / 2.0);
         for event in tied {
             let (moments, share) =
                 if event.signal { (&mut signal_moments, below) } else { (&mut background_moments, above) };
@@ -64,6 +66,7 @@ pub fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> 
         curve.false_positive.push(b_above / background);
         curve.true_positive.push(s_above / signal);
     }
+    curve.auc = pairs / (signal * background);
     // A sample variance, which divides by n - 1, of the mean over n events: of n equal weights total^2 is n w, w being
     // the sum of squares. One event alone has no spread.
     let spread = |[w, wv, wvv]: [f64; 3], total: f64| {
@@ -123,8 +126,18 @@ mod tests {
                 }
             }
         }
-        assert!((curve.auc - ordered / pairs).abs() < 1e-12, "{} {}", curve.auc, ordered / pairs);
+        assert_eq!(curve.auc, ordered / pairs);
         assert_eq!((curve.true_positive.last(), curve.false_positive.last()), (Some(&1.0), Some(&1.0)));
+    }
+
+    #[test]
+    fn classes_apart_have_an_area_of_one() {
+        for events in [2, 800, 10_007] {
+            let scores: Vec<f32> = (0..events).map(|event| event as f32).collect();
+            let labels: Vec<f32> = (0..events).map(|event| f32::from(u8::from(3 * event >= events))).collect();
+            let curve = roc(&scores, &labels, &vec![1.0; events]).unwrap();
+            assert_eq!((curve.auc, curve.auc_error), (1.0, 0.0));
+        }
     }
 
     #[test]

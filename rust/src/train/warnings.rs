@@ -61,7 +61,7 @@ impl Watch {
         };
         let messages = match loss {
             Loss::SoftmaxCrossEntropy => absent_classes(&sums(events(), outputs, job)),
-            _ if several => None,
+            _ if several => one_hot(labels, rows, data.targets().count()).filter(|_| !own),
             _ => constant_label(events, job),
         };
         let bounded = match loss {
@@ -168,6 +168,21 @@ fn halves(events: impl Iterator<Item = (f32, f64)>, job: &Job) -> Vec<[f64; 2]> 
     }
     job.total(sums.as_flattened_mut());
     sums
+}
+
+/// Of several targets: the first events have one 1 among zeros each, which other libraries take as classes.
+fn one_hot(labels: &[f32], rows: &[u32], targets: usize) -> Option<String> {
+    let first = || rows.iter().take(FIRST_EVENTS).map(|&row| &labels[row as usize * targets..][..targets]);
+    let is_class = |label: &[f32]| {
+        let ones = label.iter().filter(|&&number| number == 1.0).count();
+        ones == 1 && label.iter().filter(|&&number| number == 0.0).count() == targets - 1
+    };
+    (first().len() > targets && first().all(is_class)).then(|| {
+        format!(
+            "each label is a single 1 among {targets} numbers, of which the network learns a regression: to train a classifier, give \
+             each event the number of its class as its only label"
+        )
+    })
 }
 
 fn absent_classes(classes: &[[f64; 2]]) -> Option<String> {
@@ -300,5 +315,26 @@ fn loss_of_zero(
         Loss::Huber => mean(&|y| if y.abs() < 1.0 { y * y / 2.0 } else { y.abs() - 0.5 }),
         Loss::Focal => 0.5_f64.powf(parameter) * std::f64::consts::LN_2,
         Loss::Quantile => mean(&|y| if y > 0.0 { parameter * y } else { (parameter - 1.0) * y }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_as_several_targets_are_told() {
+        let classes: Vec<f32> =
+            (0..12).flat_map(|event| (0..3).map(move |class| f32::from(u8::from(event % 3 == class)))).collect();
+        let rows: Vec<u32> = (0..12).collect();
+        assert!(one_hot(&classes, &rows, 3).is_some_and(|text| text.contains("number of its class")));
+        // Too few events to tell, another number, two ones, none.
+        assert_eq!(one_hot(&classes, &rows[..3], 3), None);
+        for other in [[0.5, 0.5, 0.0], [1.0, 1.0, 0.0], [0.0; 3]] {
+            let mut labels = classes.clone();
+            labels[6..9].copy_from_slice(&other);
+            assert_eq!(one_hot(&labels, &rows, 3), None, "{other:?}");
+            assert!(one_hot(&labels, &rows[3..], 3).is_some(), "of the rows that are trained on");
+        }
     }
 }
