@@ -108,6 +108,10 @@ void CheckFriends()
    auto *tree = file.Get<TTree>("t");
    tree->AddFriend("ix", "indexed.root");
    CHECK(Holds(Dataset({"x", "z"}).Add(tree, 1), 1, 1, half, All));
+   TChain strange("t");
+   strange.Add("main1.root");
+   strange.AddFriend("absent", "indexed.root");
+   Refuses("a friend that is no tree", [&] { Dataset({"x"}).Add(strange, 1); }, {"friend 'absent' of tree 't'", "indexed.root has no tree 'absent'"});
 }
 
 void CheckEntryLists()

@@ -8,6 +8,7 @@
 #include <TChainElement.h>
 #include <TClass.h>
 #include <TFile.h>
+#include <TFriendElement.h>
 #include <TKey.h>
 #include <TList.h>
 #include <TROOT.h>
@@ -291,6 +292,31 @@ ROOT::RDF::RNode OpenFiles(const std::string &name, const std::vector<std::strin
    return MakeFrame(name, names);
 }
 
+namespace {
+
+void CheckFiles(const TChain &chain)
+{
+   for (TObject *element : *chain.GetListOfFiles())
+      CheckFile(element->GetName(), element->GetTitle());
+}
+
+/// ROOT's data frame crashes on friends that are no trees.
+void CheckFriends(TTree &tree)
+{
+   const auto *friends = tree.GetListOfFriends();
+   for (int i = 0; friends && i < friends->GetSize(); ++i) {
+      auto &element = static_cast<TFriendElement &>(*friends->At(i));
+      if (!element.GetTree())
+         throw std::runtime_error("the friend '" + std::string(element.GetName()) + "' of tree '" + tree.GetName() + "' cannot be opened: " +
+                                  (*element.GetTitle() ? std::string("file ") + element.GetTitle() : "its file") + " has no tree '" +
+                                  element.GetTreeName() + "' (an RNTuple cannot be a friend)");
+      if (const auto *chain = dynamic_cast<TChain *>(element.GetTree()))
+         CheckFiles(*chain);
+   }
+}
+
+} // namespace
+
 ROOT::RDF::RNode OpenTree(TTree *tree)
 {
    if (!tree)
@@ -300,9 +326,9 @@ ROOT::RDF::RNode OpenTree(TTree *tree)
       if (chain->GetListOfFiles()->IsEmpty())
          throw std::runtime_error("chain '" + std::string(tree->GetName()) +
                                "' has no files: add some with TChain::Add");
-      for (TObject *element : *chain->GetListOfFiles())
-         CheckFile(element->GetName(), element->GetTitle());
+      CheckFiles(*chain);
    }
+   CheckFriends(*tree);
    return ROOT::RDataFrame(*tree);
 }
 

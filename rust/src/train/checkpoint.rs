@@ -163,6 +163,9 @@ impl Checkpoint {
         let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
         let mut file = TensorFile::open(path)?;
         let text = file.metadata(sealed::KEY).ok_or_else(|| bad("not written by CladTorch".into()))?.to_owned();
+        if text.starts_with("{\"version\":") {
+            return Err(bad("a model, not a checkpoint of a fit: CladTorch::Model::Load reads it".into()));
+        }
         let record: Record = serde_json::from_str(&text)
             .map_err(|error| bad(format!("not a checkpoint, or damaged ({})", text::name(&error.to_string()))))?;
         Self::of_record(&record, &mut file).map_err(|error| match error {
