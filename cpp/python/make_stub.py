@@ -146,6 +146,8 @@ def line_of(name, method, signature, static):
     if "Internal::" in signature or any(each.name.startswith("argument ") for each in wanted):
         return None
     parts = ([] if static else ["self"]) + [argument(each) for each in wanted]
+    if method == "Add" and wanted and wanted[0].name == "features":
+        parts.insert(1, "*")  # by place, arrays are taken as source, label, cut and weight
     if any(bare(each.kind) == "CladTorch::FitOptions" for each in wanted) and method in ("Fit", "Batches"):
         parts.append("**words: Unpack[_Options]")
     returned = "None" if method == "__init__" else RETURNS.get(method) or annotation(signature.partition(f" {name}::")[0].removeprefix("static "), False)

@@ -25,6 +25,19 @@ for function in (lambda x: x, "my_graph", ROOT.largest):
         assert "Declare" in str(error) or "largest" in str(error), error
     else:
         raise AssertionError(f"{function} was compiled")
+for examples in ([[1.0, 2.0]], 3, [x, None]):
+    try:
+        ROOT.CladTorch.Compile(ROOT.my_graph, examples)
+    except TypeError as error:
+        assert "takes a list of LibTorch's tensors" in str(error), error
+    else:
+        raise AssertionError(f"{examples} were taken")
+try:
+    compiled.Forward(x, w)
+except TypeError as error:
+    assert "give them as one list" in str(error), error
+else:
+    raise AssertionError("two tensors were taken as a list")
 try:
     compiled.Forward([x])
 except Exception as error:  # CladTorch::Error

@@ -162,6 +162,8 @@ MISTAKES = [
     (lambda: model.Fit(events, {"fEpochs": 5}), "'options' a CladTorch::FitOptions"),
     (lambda: model.Fit(events, ct.FitOptions), "'options' a CladTorch::FitOptions", "the class"),
     (lambda: model.Fit(np.zeros(4), np.zeros(4)), "'data' a CladTorch::Dataset", "[events, features]", "(4,)"),
+    (lambda: model.Fit(events, ct.FitOptions(), lambda prediction, label: prediction), "no Python function", "fLossFunction"),
+    (lambda: model.Auc(np.zeros((4, 2)), np.zeros(4)), "2 were given", "Dataset(columns).Add(x, y)"),
     (lambda: model.Fit(events, lr=0.1), "'lr'", "write fLearningRate"),
     (lambda: model.Fit(events, optimizer="adam"), "'optimizer'", "write fOptimiser"),
     (lambda: model.Fit(events, validation_split=0.1), "write fValidation"),

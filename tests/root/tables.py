@@ -216,6 +216,10 @@ data = ct.Dataset(["x", "y"]).Add(base, "label")
 model = ct.Mlp([2, 3, 1])
 assert model.Predict(np.asarray(data.Features())).shape == (N,)  # without columns of its own
 refuses(lambda: model.Predict(base), "no columns yet", kind=ct.Error)
+three = {"x": np.zeros(3)}
+refuses(lambda: ct.Dataset(["x"]).Add(three, np.array(["s", "b", "s"])), "'s' for each event", "labels == 's'")
+refuses(lambda: ct.Dataset(["x"]).Add(three, np.array([1, None, 0], dtype=object)), "objects such as a NoneType")
+refuses(lambda: ct.Dataset(["x"]).Add({"x": np.array([0, 1e-46, 2e-46])}, np.zeros(3)), "column 'x'", "1e-46, become 0", "another unit")
 model.Fit(data, fEpochs=1, fVerbose=0)
 wanted = model.Predict(data)
 assert type(wanted) is np.ndarray and wanted.dtype == np.float32 and wanted.shape == (N,) and wanted.flags.writeable

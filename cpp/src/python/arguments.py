@@ -71,7 +71,7 @@ class Mismatch(Exception):
 def bind(wanted, args, kwargs):
     """The arguments in the order of the parameters `wanted`, up to the last one given."""
     if len(args) > len(wanted):
-        raise Mismatch(f"takes {len(wanted)} argument{'s' * (len(wanted) != 1)}, {len(args)} were given", 0)
+        raise Mismatch(f"takes {len(wanted)} argument{'s' * (len(wanted) != 1)}, {len(args)} were given{instead_of_several(wanted)}", 0)
     given = dict(zip((each.name for each in wanted), args))
     for name, value in kwargs.items():
         if name not in (each.name for each in wanted):
@@ -96,6 +96,14 @@ def bind(wanted, args, kwargs):
         except Unfit as fault:
             raise Mismatch(f"takes for '{each.name}' {fault}", len(bound), True) from None
     return bound
+
+
+def instead_of_several(wanted):
+    """How to give a method of one argument what others take as several."""
+    kind = bare(wanted[0].kind) if len(wanted) == 1 else ""
+    if kind.startswith("vector<"):
+        return ": give them as one list"
+    return ": arrays go into a dataset first, Dataset(columns).Add(x, y)" if kind == "CladTorch::Dataset" else ""
 
 
 def missing(wanted, given):

@@ -36,6 +36,9 @@ def compile_function(function, examples, options=None, **fields):
         raise TypeError("Compile(function, examples) takes a C++ function: give its text, with #include <CladTorch/Torch.hxx>, to "
                         "ROOT.gInterpreter.Declare, and pass ROOT.its_name. For a lambda or a module declare a function that returns a "
                         "CladTorch::Compiled")
+    wrong = [each for each in examples if not is_a(each, "at::Tensor")] if isinstance(examples, (list, tuple)) else [examples]
+    if wrong and not getattr(type(wrong[0]), "__cpp_name__", "").startswith("std::vector<"):
+        raise TypeError(f"Compile(function, examples) takes a list of LibTorch's tensors, as [ROOT.torch.ones([8, 4])], not {named(wrong[0])}")
     if options is not None and fields:
         raise TypeError("Compile() takes options or their fields, not both")
     return run(factory_of(name), examples, options if options is not None else ROOT.CladTorch.CompileOptions(**fields))

@@ -1,6 +1,7 @@
 """model.Fit(x, y) for events in Python's memory: arrays of NumPy, frames of pandas, dictionaries of arrays."""
 
 import math
+import types
 
 ROWS = [Parameter("", "x", None), Parameter("", "y", None), *(Parameter("", name, "None") for name in ("weight", "validation", "options"))]
 
@@ -86,6 +87,8 @@ def fits_tables(cls, name):
         if not is_table(first):
             if first is not None and not is_a(first, "CladTorch::Dataset") and not is_a(first, "CladTorch::Stream"):
                 raise TypeError(f"{name}::Fit takes for 'data' a CladTorch::Dataset, a CladTorch::Stream, or for 'x' {TABLES}, not {named(first)}")
+            if any(isinstance(each, types.FunctionType) for each in args[1:]):
+                raise TypeError(f"{name}::Fit takes no Python function as a loss: give it as C++ text, fLossFunction='...'")
             return fit(self, *args, **kwargs)
         fields_given = {word: kwargs.pop(word) for word in list(kwargs) if word[:1] == "f" and word[1:2].isupper()}
         refuse_words(f"{name}::Fit", kwargs, [each.name for each in ROWS])

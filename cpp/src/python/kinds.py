@@ -117,6 +117,8 @@ def exact(array, dtype):
             lost = numpy.abs(array.astype("f8")) > 2.0**24 if dtype == "<f4" else numpy.abs(array.astype("f8")) >= 2.0**53
         else:
             lost = numpy.isinf(new) & numpy.isfinite(array)
+    if new.dtype.kind == "f" and array.any() and not new.any():
+        raise Unfit(f"numbers that {new.dtype} holds: all of these, such as {array[array != 0][0]}, become 0; give them in another unit")
     if lost.any():
         raise Unfit(f"numbers that {new.dtype} holds, not {array[lost][0]}")
     return numpy.ascontiguousarray(new)

@@ -118,7 +118,8 @@ def plain_array(values):
     if array.dtype.kind in "mM":
         raise Unfit(f"numbers, not times ({array.dtype}): give the seconds since an event of your choice")
     if array.dtype.kind == "O" and array.size:
-        raise Unfit(f"numbers, not objects such as {named(array.flat[0])}")
+        culprit = next((each for each in array.flat if not is_real(each) and not is_truth(each)), array.flat[0])
+        raise Unfit(f"numbers, not objects such as {named(culprit)}")
     if array.dtype.kind not in "biuf" and array.size:
         raise Unfit(f"numbers, not {named(array)}")
     return array
@@ -171,6 +172,8 @@ def labels_of(table, label, rows):
         return labels_of(table, label.Number() if label.IsNumber() else label.Columns(), rows)
     if is_texts(label) and len(label):
         names = [str(each) for each in label]
+        if len(names) == rows > 1 and table.names is not None and not set(names) & set(table.names):
+            raise TypeError(f"the label takes numbers or names of columns, not a text such as {names[0]!r} for each event: give labels == {names[0]!r}")
         columns = [table.column(name) for name in names]
         return (numpy.stack(columns, 1) if len(columns) > 1 else columns[0]), names
     if is_frame(label):
