@@ -115,6 +115,8 @@ Seen RunClosed(const ListFunction &function, const TensorList &inputs)
          {
             const auto results = function(inputs);
             watch.End(results);
+            if (results.empty())
+               throw Unobservable("it returns no tensor");
          }
          watch.CheckKept();
          return {watch.Steps(), watch.Captured(), {}, watch.Addresses()};

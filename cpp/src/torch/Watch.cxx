@@ -200,8 +200,6 @@ void Watch::RefuseHere(std::string_view obstacle)
 
 void Watch::CheckAliases(const TensorList &results) const
 {
-   if (results.empty())
-      throw Unobservable("it returns no tensor");
    for (std::size_t i = 0; i < results.size(); ++i) {
       if (!Address(results[i]))
          throw Unobservable("result " + std::to_string(i) + (results[i].defined() ? " is sparse" : " is an undefined tensor"));
