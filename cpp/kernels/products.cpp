@@ -122,7 +122,7 @@ template <typename T>
 void Products(size_t count, size_t M, size_t N, size_t K, const T *a, ct_starts aStarts, ct_matrix as, const T *b,
               ct_starts bStarts, ct_matrix bs, int add, T *c, ct_starts cStarts, ct_matrix cs)
 {
-   if (N == 1 && M < 16 && as.column == 1 && (bs.row == 1 || K == 1)) {
+   if (N == 1 && M < 16 && as.column == 1 && bs.row == 1) {
       const auto all = [&](auto depth) {
          for (size_t i = 0; i < count; ++i)
             ShortRows(M, depth, a + Start(aStarts, i), as.row, b + Start(bStarts, i), add, c + Start(cStarts, i), cs.row);

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use super::barrier::{Barrier, MOST_MEMBERS};
 use super::batches::{self, batches};
 use super::shard::{Shard, Share, Workspace};
-use super::{BackEnd, CustomLoss, Engine, ModuleTiles, Rows, Settings, Snapshot, Spread, Steps};
+use super::{BackEnd, CustomLoss, Engine, ModuleTiles, Rows, Settings, Snapshot, Spread, Steps, lock};
 use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
@@ -434,9 +434,4 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
         };
         format!("{} on cpu, {threads} thread(s){rounded}", BackEnd::Aot.title())
     }
-}
-
-/// A panic while it was held has ended the training: nothing reads what it left.
-fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -70,6 +70,8 @@ pub use packing::Packing;
 pub use pass::{Memory, Pass, Passes};
 pub use spread::Spread;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use rayon::prelude::*;
 
 use crate::dataset::Scaler;
@@ -264,4 +266,9 @@ pub trait Engine: Send {
 
     /// Back end, device and threads, for people.
     fn describe(&self) -> String;
+}
+
+/// A panic while it was held has ended the call: nobody reads what it left.
+fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

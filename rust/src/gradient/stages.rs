@@ -19,6 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use super::blocks::{ArrayRanges, MOST_SHARDS, affordable_shards, split};
 use super::buffer_assignment::{ALIGNMENT, BufferAssignment};
 use super::executor::{Executor, Meeting, Meetings, OutOfRange, Run};
+use super::lock;
 use super::lockstep::in_lockstep;
 use super::tensor_lists::{TensorLists, with_lists};
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
@@ -93,11 +94,6 @@ impl<'a, T> Shards<'a, T> {
             }
         }
     }
-}
-
-/// A panic while it was held ends the call: nobody reads what it left.
-fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Rows of a block for a batch of this many, if `most` are suitable; `None` if there would be a single block. No block has a single

@@ -4,6 +4,7 @@ mod indices;
 mod order;
 mod reduce;
 
+use super::compare::EXACT;
 use super::{Call, Update};
 use crate::error::Result;
 use crate::graph::program::{Digits, Dropout, Kind, Primitive, Product, Tensor};
@@ -50,7 +51,7 @@ impl Call<'_, '_> {
 
     /// Integers below this in size are exact in the graph's type, and no other integer rounds to one of them.
     pub fn exact_integers(&mut self) -> usize {
-        1 << if self.program().dtype == DType::Float32 { f32::MANTISSA_DIGITS } else { f64::MANTISSA_DIGITS }
+        if self.program().dtype == DType::Float32 { EXACT as usize } else { 1 << f64::MANTISSA_DIGITS }
     }
 
     /// The greatest finite number of the graph's type.
