@@ -28,23 +28,30 @@ inline int64_t PlaceOf(const ct_pick &pick, int64_t at)
    return static_cast<size_t>(at) < pick.size ? at : -2;
 }
 
-/// Whether each index picks a whole row of neighbouring elements, as in an embedding.
-inline bool PicksRows(const ct_view *indices, const ct_view *bases)
+/// The elements of whole rows that each index picks, neighbours in memory, as in an embedding; 0 if it picks single ones.
+inline size_t RowOf(const ct_view &indices, const ct_view &bases)
 {
-   return indices->rank == 2 && bases->rank == 2 && indices->strides[1] == 0 && bases->strides[0] == 0 &&
-          bases->strides[1] == 1 && bases->sizes[1] == indices->sizes[1];
+   if (indices.rank == 0 || bases.rank == 0)
+      return 0;
+   const size_t i = indices.rank - 1, b = bases.rank - 1;
+   return indices.strides[i] == 0 && bases.strides[b] == 1 && indices.sizes[i] == bases.sizes[b] ? bases.sizes[b] : 0;
 }
 
-/// The dimensions from `first` to before `last` of a view.
-inline ct_view Dimensions(const ct_view &view, size_t first, size_t last, size_t offset)
+/// EachPick of whole rows of `length` elements.
+template <typename Index, typename Length, typename Body>
+bool EachRow(const ct_pick &pick, const Index *index, const ct_view &indices, const ct_view &bases, Length length, Body body)
 {
-   ct_view part{1, 0, last - first, offset, {}, {}};
-   for (size_t d = first; d < last; ++d) {
-      part.sizes[d - first] = view.sizes[d];
-      part.strides[d - first] = view.strides[d];
-      part.count *= view.sizes[d];
-   }
-   return part;
+   bool areInRange = true;
+   size_t i = 0;
+   WalkTogether(RowStarts(indices), RowStarts(bases), [&](size_t from, size_t step, size_t start, size_t down, size_t rows) {
+      for (; areInRange && rows; --rows, from += step, start += down, i += length) {
+         const int64_t at = PlaceOf(pick, Integer(index[from]));
+         areInRange = at != -2;
+         if (at >= 0)
+            body(i, start + static_cast<size_t>(at) * pick.stride, length);
+      }
+   });
+   return areInRange;
 }
 
 /// The first dimensions in which the index is the same, as in index_select along a later one; 0 if few picks would share it, or the views
@@ -110,18 +117,11 @@ template <typename Index, typename Body>
 bool EachPick(const ct_pick *pick, const Index *index, const ct_view *indices, const ct_view *bases, size_t n,
               Body body)
 {
-   if (PicksRows(indices, bases)) {
+   if (const size_t row = RowOf(*indices, *bases)) {
       bool areInRange = true;
-      const auto rows = [&](auto length) {
-         for (size_t r = 0; areInRange && r < indices->sizes[0]; ++r) {
-            const int64_t at = PlaceOf(*pick, Integer(index[indices->offset + r * indices->strides[0]]));
-            areInRange = at != -2;
-            if (at >= 0)
-               body(r * length, bases->offset + static_cast<size_t>(at) * pick->stride, length);
-         }
-      };
-      if (!WithShortLength(indices->sizes[1], rows))
-         rows(indices->sizes[1]);
+      const auto rows = [&](auto length) { areInRange = EachRow(*pick, index, *indices, *bases, length, body); };
+      if (!WithShortLength(row, rows))
+         rows(row);
       return areInRange;
    }
    if (const size_t shared = SharedDimensions(indices, bases))

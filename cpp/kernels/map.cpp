@@ -200,6 +200,27 @@ void AddDown(size_t R, size_t C, const T *x, T *y, size_t stride)
    }
 }
 
+/// Whether the rows of both views, of neighbouring elements, are as long.
+inline bool HaveSameRows(const ct_view &a, const ct_view &b)
+{
+   return a.rank > 1 && b.rank > 1 && a.strides[a.rank - 1] == 1 && b.strides[b.rank - 1] == 1 &&
+          a.sizes[a.rank - 1] == b.sizes[b.rank - 1];
+}
+
+/// Copies rows to rows.
+template <typename T>
+void CopyRows(const T *x, const ct_view &view, T *y, const ct_view &target)
+{
+   const auto all = [&](auto length) {
+      WalkTogether(RowStarts(view), RowStarts(target), [&](size_t from, size_t step, size_t to, size_t down, size_t rows) {
+         for (; rows; --rows, from += step, to += down)
+            CopyRow(length, x + from, y + to);
+      });
+   };
+   if (const size_t columns = view.sizes[view.rank - 1]; !WithShortLength(columns, all))
+      all(columns);
+}
+
 /// Copies the n elements of a view of x block by block to a view of y.
 template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
 void Transfer(size_t n, const T *x, const ct_view &view, T *y, const ct_view &target)
@@ -215,6 +236,8 @@ void Transfer(size_t n, const T *x, const ct_view &view, T *y, const ct_view &ta
       });
    if (adds && IsContiguous(view) && target.rank == 2 && target.strides[0] == 0 && target.sizes[1] > kBlock)
       return AddDown(target.sizes[0], target.sizes[1], x + view.offset, y + target.offset, target.strides[1]);
+   if (!adds && HaveSameRows(view, target))
+      return CopyRows(x, view, y, target);
    Writer<T> writer(y, target, 0);
    if (IsContiguous(view))
       return (writer.*Put)(n, x + view.offset);

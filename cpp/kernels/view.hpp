@@ -19,8 +19,19 @@ constexpr size_t kBlock = 256;
 /// Up to so many elements a loop is faster than a call of memcpy.
 constexpr size_t kShort = 16;
 
-/// Copies n neighbouring elements: in whole registers, the last of which goes over what the one before it has written, faster
-/// than a call of memcpy for rows of up to some kilobytes.
+/// Copies H to 2 H neighbouring elements: the first H and the last H.
+template <size_t H, typename T>
+inline void CopyEnds(size_t n, const T *from, T *to)
+{
+   T first[H], last[H];
+   std::memcpy(first, from, sizeof first);
+   std::memcpy(last, from + n - H, sizeof last);
+   std::memcpy(to, first, sizeof first);
+   std::memcpy(to + n - H, last, sizeof last);
+}
+
+/// Copies n neighbouring elements: in whole registers, or parts of one, the last of which goes over what the one before it has
+/// written, faster than a call of memcpy for rows of up to some kilobytes.
 template <typename T>
 inline void CopyRow(size_t n, const T *from, T *to)
 {
@@ -31,9 +42,14 @@ inline void CopyRow(size_t n, const T *from, T *to)
       for (size_t i = 0; i < n - lanes; i += lanes)
          Store<T>(Load(from + i), to + i);
       Store<T>(Load(from + n - lanes), to + n - lanes);
-   } else {
-      for (size_t i = 0; i < n; ++i)
-         to[i] = from[i];
+   } else if (n >= 8) {
+      CopyEnds<8>(n, from, to);
+   } else if (n >= 4) {
+      CopyEnds<4>(n, from, to);
+   } else if (n >= 2) {
+      CopyEnds<2>(n, from, to);
+   } else if (n == 1) {
+      *to = *from;
    }
 }
 
@@ -57,10 +73,9 @@ class Walk {
    size_t fIndex[CT_RANK] = {};
    size_t fOffset;
 
-   /// Steps to the next row of the last dimension.
-   void Carry()
+   /// From the end of dimension d to the next element of the one before it.
+   void Carry(size_t d)
    {
-      size_t d = fView.rank - 1;
       while (fIndex[d] == fView.sizes[d]) {
          fOffset -= fIndex[d] * fView.strides[d];
          fIndex[d] = 0;
@@ -99,7 +114,7 @@ public:
       fIndex[last] += n;
       fOffset += n * fView.strides[last];
       if (fIndex[last] == fView.sizes[last])
-         Carry();
+         Carry(last);
    }
 
    /// Steps over whole rows of a view of two dimensions.
@@ -109,18 +124,26 @@ public:
       fOffset += rows * fView.strides[0];
    }
 
-   /// Steps over n elements where these are whole rows of neighbouring elements: calls rows(length, offset, stride, count), with
-   /// a constant length if it is a usual short one. Else returns false.
+   /// Steps over n elements where these are whole rows of neighbouring elements: calls rows(length, offset, stride, count) for those
+   /// of each plane, with a constant length if it is a usual short one. Else returns false.
    template <typename Rows>
    bool ForwardRows(size_t n, Rows rows)
    {
-      if (n == 0 || fView.rank != 2 || fView.strides[1] != 1 || n % fView.sizes[1] || !AtRowStart())
+      const size_t last = fView.rank - 1, down = fView.rank - 2;
+      if (n == 0 || fView.rank < 2 || fView.strides[last] != 1 || n % fView.sizes[last] || !AtRowStart())
          return false;
-      const size_t columns = fView.sizes[1], count = n / columns;
-      const auto all = [&](auto length) { rows(length, fOffset, fView.strides[0], count); };
-      if (!WithShortLength(columns, all))
-         all(columns);
-      SkipRows(count);
+      const auto all = [&](auto length) {
+         for (size_t left = n / length, count; left; left -= count) {
+            count = std::min(left, fView.sizes[down] - fIndex[down]);
+            rows(length, fOffset, fView.strides[down], count);
+            fIndex[down] += count;
+            fOffset += count * fView.strides[down];
+            if (fIndex[down] == fView.sizes[down])
+               Carry(down);
+         }
+      };
+      if (!WithShortLength(fView.sizes[last], all))
+         all(fView.sizes[last]);
       return true;
    }
 
@@ -141,10 +164,41 @@ public:
          fIndex[last] += length;
          fOffset += length * stride;
          if (fIndex[last] == fView.sizes[last])
-            Carry();
+            Carry(last);
       }
    }
 };
+
+/// Calls body(offset, stride, offset, stride, length) for each stretch along which both views, of as many elements, have one stride.
+template <typename Body>
+inline void WalkTogether(const ct_view &a, const ct_view &b, Body body)
+{
+   Walk first(a, 0), second(b, 0);
+   first.Forward(a.count, [&](size_t from, size_t step, size_t run) {
+      second.Forward(run, [&](size_t there, size_t down, size_t length) {
+         body(from, step, there, down, length);
+         from += length * step;
+      });
+   });
+}
+
+/// The dimensions from `first` to before `last` of a view.
+inline ct_view Dimensions(const ct_view &view, size_t first, size_t last, size_t offset)
+{
+   ct_view part{1, 0, last - first, offset, {}, {}};
+   for (size_t d = first; d < last; ++d) {
+      part.sizes[d - first] = view.sizes[d];
+      part.strides[d - first] = view.strides[d];
+      part.count *= view.sizes[d];
+   }
+   return part;
+}
+
+/// The first element of each row of the last dimension.
+inline ct_view RowStarts(const ct_view &view)
+{
+   return Dimensions(view, 0, view.rank - 1, view.offset);
+}
 
 /// Whether the view's elements lie one after the other.
 inline bool IsContiguous(const ct_view &view)
@@ -209,8 +263,8 @@ public:
    void Gather(size_t n, T *to)
    {
       const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
-         for (size_t r = 0; r < count; ++r)
-            CopyRow(columns, fData + offset + r * stride, to + r * columns);
+         for (size_t r = 0; r < count; ++r, to += columns)
+            CopyRow(columns, fData + offset + r * stride, to);
       };
       if (fWalk.ForwardRows(n, rows))
          return;
@@ -374,8 +428,8 @@ public:
    void Store(size_t n, const T *values)
    {
       const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
-         for (size_t r = 0; r < count; ++r)
-            CopyRow(columns, values + r * columns, fData + offset + r * stride);
+         for (size_t r = 0; r < count; ++r, values += columns)
+            CopyRow(columns, values, fData + offset + r * stride);
       };
       if (fWalk.ForwardRows(n, rows))
          return;
@@ -407,12 +461,11 @@ public:
       if (fSumsRows && n % fView.sizes[1] == 0 && fWalk.AtRowStart())
          return AddRows(n, values);
       const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
-         for (size_t r = 0; r < count; ++r) {
-            const T *from = values + r * columns;
+         for (size_t r = 0; r < count; ++r, values += columns) {
             T *to = fData + offset + r * stride;
             CT_ELEMENTWISE
             for (size_t c = 0; c < columns; ++c)
-               to[c] += from[c];
+               to[c] += values[c];
          }
       };
       if (fWalk.ForwardRows(n, rows))

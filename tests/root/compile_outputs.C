@@ -40,7 +40,7 @@ Tensors Gradients(const Outputs &function, const Tensors &inputs, const std::vec
 }
 
 /// Each subset of three outputs; the first and the last have infinite slopes at some of the values.
-void CheckSubsets(const char *name, const Outputs &function, const Tensors &inputs, CladTorch::EBackEnd backEnd)
+void CheckSubsets(const std::string &name, const Outputs &function, const Tensors &inputs, CladTorch::EBackEnd backEnd)
 {
    CladTorch::CompileOptions options;
    options.fName = name;
@@ -48,6 +48,9 @@ void CheckSubsets(const char *name, const Outputs &function, const Tensors &inpu
    const auto compiled = CladTorch::Compile([=](const Tensors &tensors) { return function(tensors); }, inputs, options);
    std::cout << name << ": " << compiled.BackEnd() << " " << compiled.Reason() << std::endl;
    const auto call = [=](const Tensors &tensors) { return compiled.CallAll(tensors); };
+   const auto values = call(inputs), eager = function(inputs);
+   for (std::size_t i = 0; i < eager.size(); ++i)
+      CHECK(Same(values[i], eager[i]));
    for (const std::vector<std::size_t> used :
         {std::vector<std::size_t>{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}, {0, 1, 2}}) {
       const auto found = Gradients(call, inputs, used), wanted = Gradients(function, inputs, used);
@@ -114,6 +117,40 @@ void CheckZeros()
                CHECK((captured.Forward({torch::ones({rows, columns}, type)}) == -INFINITY).all().item<bool>());
             }
          }
+}
+
+/// Numbers whose dimensions lie in memory in that order.
+torch::Tensor Ordered(const std::vector<std::int64_t> &sizes, const std::vector<std::int64_t> &order, torch::ScalarType type)
+{
+   std::vector<std::int64_t> lying, undone(order.size());
+   for (std::size_t i = 0; i < order.size(); ++i) {
+      lying.push_back(sizes[order[i]]);
+      undone[order[i]] = static_cast<std::int64_t>(i);
+   }
+   return torch::randn(lying, type).permute(undone);
+}
+
+/// Whole rows chosen by an index that is the same along each row: rows of usual and unusual lengths, indices of some and of all
+/// dimensions before them, tensors in any order of memory.
+void CheckChosenRows()
+{
+   torch::manual_seed(6);
+   const std::vector<std::int64_t> orders[] = {{0, 1, 2}, {1, 0, 2}, {2, 1, 0}};
+   for (const std::int64_t columns : {1, 2, 3, 4, 8, 17, 64})
+      for (const auto &order : orders) {
+         const auto first = torch::randint(5, {7, 6, 1}, torch::kInt64).expand({7, 6, columns});
+         const auto second = torch::randint(6, {5, 9, 1}, torch::kInt64).expand({5, 9, columns});
+         const auto some = torch::randint(-6, 6, {4}, torch::kInt64), whole = torch::randint(5, {1, 1, 1}, torch::kInt64).expand({1, 6, columns});
+         const Tensors inputs{Ordered({5, 6, columns}, order, torch::kFloat32), Ordered({5, 9, columns}, order, torch::kFloat32)};
+         const auto places = some.remainder(6);
+         const auto name = "chosen rows of " + std::to_string(columns);
+         CheckSubsets(name, [=](const Tensors &t) -> Tensors {
+            return {t[0].gather(0, first), t[0].gather(1, second) * t[1], t[0].scatter_add(1, second, t[1])};
+         }, inputs, CladTorch::kAotBackEnd);
+         CheckSubsets(name, [=](const Tensors &t) -> Tensors {
+            return {t[0].index({torch::indexing::Slice(), some}), t[0].gather(0, whole), (t[0] * 2).index_add(1, places, t[1].narrow(1, 0, 4))};
+         }, inputs, CladTorch::kAotBackEnd);
+      }
 }
 
 /// Sums whose adjoint is a gradient, beside others.
@@ -229,6 +266,7 @@ void compile_outputs()
    torch::manual_seed(1);
    CheckCovariances();
    CheckZeros();
+   CheckChosenRows();
    CheckConversions();
    CheckSums();
    CheckOptions();
