@@ -3,6 +3,7 @@
 #include "kernels.hpp"
 #include "order.hpp"
 #include "rows.hpp"
+#include "vector.hpp"
 
 #include <cstdlib>
 
@@ -43,18 +44,19 @@ constexpr size_t kCounted = 64;
 template <bool Descending, typename T>
 bool CountPlaces(size_t C, size_t count, const T *x, T *places)
 {
-   constexpr size_t kSide = 16;
    T row[kCounted];
    int32_t before[kCounted];
    for (size_t i = 0; i < kCounted; ++i)
       row[i] = i < C ? x[i] : 0;
-   for (size_t first = 0; first < C; first += kSide) {
-      int32_t counts[kSide] = {};
-      for (size_t j = 0; j < C; ++j)
-         for (size_t i = 0; i < kSide; ++i)
-            counts[i] += Descending ? x[j] > row[first + i] : x[j] < row[first + i];
-      for (size_t i = 0; i < kSide; ++i)
-         before[first + i] = counts[i];
+   for (size_t first = 0; first < C; first += kLanes<T>) {
+      const Vector<T> mine = Load(row + first);
+      auto counts = decltype(mine < mine){};
+      for (size_t j = 0; j < C; ++j) {
+         const Vector<T> other = x[j] - Vector<T>{}; // in each lane
+         counts -= Descending ? other > mine : other < mine; // true is -1
+      }
+      for (size_t i = 0; i < kLanes<T>; ++i)
+         before[first + i] = static_cast<int32_t>(counts[i]);
    }
    uint64_t taken = 0;
    for (size_t i = 0; i < C; ++i) {
