@@ -59,7 +59,7 @@ impl Call<'_, '_> {
         }
         let shape = x.view.sizes.clone();
         // Nothing but this node uses the copy, so that its pullback need not add.
-        let source = self.copied(source)?;
+        let source = if self.program().is_active(source) { self.copied(source)? } else { self.dense(source)? };
         let operands = vec![source, Tensor { view: indices, ..index.clone() }, x.clone()];
         self.node(Primitive::Scatter(scatter), operands, shape)
     }
