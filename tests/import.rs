@@ -454,7 +454,7 @@ fn addresses(tensors: &[Tensor]) -> Vec<usize> {
 }
 
 fn check_gradients(name: &str, compiled: &CompiledGraph, tensors: &[Tensor], trains: &[bool]) {
-    let shape: Vec<i64> = compiled.signature().outputs[0].iter().map(|&size| size as i64).collect();
+    let shape: Vec<i64> = compiled.signature().outputs[0].sizes.iter().map(|&size| size as i64).collect();
     let output = Tensor::zeros(&shape[..], (Kind::Double, tch::Device::Cpu));
     let count = output.numel() as i64;
     let seed = ((Tensor::arange(count, (Kind::Double, tch::Device::Cpu)) * 0.7).sin() + 1.5).reshape(&shape[..]);

@@ -97,11 +97,12 @@ fn run(recorded: &Recorded, passed: &[Tensor], dtype: DType) -> Result<Vec<Known
         };
         let compiled = CompiledGraph::new(&recorded.graph, &options).map_err(|error| error.to_string())?;
         let kind = if dtype == DType::Float32 { Kind::Float } else { Kind::Double };
-        let shapes = compiled.signature().outputs;
-        let results: Vec<Tensor> = shapes
+        let outputs = compiled.signature().outputs;
+        let results: Vec<Tensor> = outputs
             .iter()
-            .map(|shape| {
-                let shape: Vec<i64> = shape.iter().map(|&size| size as i64).collect();
+            .map(|output| {
+                assert!(output.is_contiguous());
+                let shape: Vec<i64> = output.sizes.iter().map(|&size| size as i64).collect();
                 Tensor::full(&shape[..], f64::NAN, (kind, tch::Device::Cpu))
             })
             .collect();

@@ -8,6 +8,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include "check.h"
 
 #include <iostream>
+#include <sstream>
 
 using Tensors = std::vector<torch::Tensor>;
 using Outputs = std::function<Tensors(const Tensors &)>;
@@ -128,6 +129,111 @@ torch::Tensor Ordered(const std::vector<std::int64_t> &sizes, const std::vector<
       undone[order[i]] = static_cast<std::int64_t>(i);
    }
    return torch::randn(lying, type).permute(undone);
+}
+
+/// Whether both go through their elements in the same order.
+bool LieAlike(const torch::Tensor &a, const torch::Tensor &b)
+{
+   for (std::int64_t dim = 0; dim < a.dim(); ++dim)
+      if (a.size(dim) != 1 && a.stride(dim) != b.stride(dim))
+         return false;
+   return true;
+}
+
+/// Calls without gradients of tensors in any order of memory: values of LibTorch and, of element-wise functions of tensors that lie alike,
+/// its strides. What asks for contiguous elements gets them.
+void CheckOrders()
+{
+   struct Function {
+      const char *fName;
+      bool fElementWise;
+      Outputs fFunction;
+   };
+   const std::vector<Function> functions{
+      {"exp", true, [](const Tensors &t) -> Tensors { return {t[0].exp()}; }},
+      {"two results", true, [](const Tensors &t) -> Tensors { return {(t[0] * t[1]).tanh() + 1, t[1] - t[0] * 2}; }},
+      {"where", true, [](const Tensors &t) -> Tensors { return {torch::where(t[0] > t[1], t[0].sin(), t[1] * 3)}; }},
+      {"number", true, [](const Tensors &t) -> Tensors { return {t[0] * t[3] + t[1].square()}; }},
+      {"row", false, [](const Tensors &t) -> Tensors { return {t[0] * t[2] + t[1].square()}; }},
+      {"contiguous", false, [](const Tensors &t) -> Tensors { return {(t[0] + t[1]).contiguous(), t[0].clone(at::MemoryFormat::Contiguous)}; }},
+      {"turned", false, [](const Tensors &t) -> Tensors { return {(t[0] * t[1]).transpose(0, -1), t[0].transpose(0, 1).exp()}; }},
+      {"sum", false, [](const Tensors &t) -> Tensors { return {(t[0] * t[1]).sum(0), t[0].exp()}; }},
+      {"part", false, [](const Tensors &t) -> Tensors { return {t[0].narrow(0, 0, 1) * t[1], t[1].select(1, 0).cos()}; }},
+      {"in place", false, [](const Tensors &t) -> Tensors { auto y = t[0] * 2; y.add_(t[1]).mul_(y); return {y, t[1].reshape({-1}).exp()}; }},
+   };
+   torch::manual_seed(5);
+   const auto random = [](std::int64_t from, std::int64_t to) { return torch::randint(from, to, {1}).item<std::int64_t>(); };
+   int ordered = 0, wrong = 0;
+   for (int trial = 0; trial < 250; ++trial) {
+      const auto rank = random(2, 5);
+      const auto type = random(0, 4) ? torch::kFloat32 : torch::kFloat64;
+      std::vector<std::int64_t> sizes;
+      for (std::int64_t i = 0; i < rank; ++i)
+         sizes.push_back(random(0, 9) ? random(1, 6) : rank == 2 ? 90 : 17);
+      const auto order = [&] {
+         const auto places = torch::randperm(rank);
+         return std::vector<std::int64_t>(places.data_ptr<std::int64_t>(), places.data_ptr<std::int64_t>() + rank);
+      };
+      const auto first = order();
+      Tensors inputs{Ordered(sizes, first, type)};
+      const auto kind = random(0, 5);
+      inputs.push_back(kind == 0   ? Ordered(sizes, order(), type)
+                       : kind == 1 ? torch::randn({sizes.back()}, type).expand(sizes)
+                       : kind == 2 ? torch::cat({inputs[0], inputs[0]}, 1).slice(1, 0, {}, 2)
+                                   : Ordered(sizes, first, type));
+      inputs.push_back(torch::randn({sizes.back()}, type));
+      inputs.push_back(torch::randn({}, type));
+      for (const auto &[name, elementWise, function] : functions) {
+         const torch::NoGradGuard off;
+         const auto compiled = CladTorch::Compile(function, inputs);
+         const auto results = compiled.CallAll(inputs), wanted = function(inputs);
+         wrong += compiled.BackEnd() != "aot";
+         for (std::size_t i = 0; i < wanted.size(); ++i) {
+            bool good = Same(results[i], wanted[i]) && (results[i].is_contiguous() || !wanted[i].is_contiguous());
+            if (elementWise && kind > 2) {
+               good = good && LieAlike(results[i], wanted[i]);
+               ordered += !results[i].is_contiguous();
+            }
+            if (!good)
+               std::cout << name << " of " << inputs[0].sizes() << " in " << inputs[0].strides() << " and " << inputs[1].strides() << ": strides "
+                         << results[i].strides() << " instead of " << wanted[i].strides() << std::endl;
+            wrong += !good;
+         }
+      }
+   }
+   CHECK(wrong == 0 && ordered > 100);
+}
+
+/// What Print() shows of a function after a call without gradients.
+std::string Shown(const Outputs &function, const Tensors &inputs)
+{
+   const torch::NoGradGuard off;
+   const auto compiled = CladTorch::Compile(function, inputs);
+   CHECK(Same(compiled.CallAll(inputs)[0], function(inputs)[0]));
+   std::ostringstream text;
+   auto *const before = std::cout.rdbuf(text.rdbuf());
+   compiled.Print();
+   std::cout.rdbuf(before);
+   return text.str();
+}
+
+/// Functions of turned tensors run in blocks, whatever dimension is the first one in memory; of tensors in two orders, too.
+void CheckBlocksOfOrders()
+{
+   const auto powers = [](const Tensors &t) -> Tensors {
+      auto y = t[0];
+      for (int i = 0; i < 12; ++i)
+         y = y * t[0] + 0.5;
+      return {y};
+   };
+   const auto both = [](const Tensors &t) -> Tensors { return {(t[0] * t[1]).tanh() + (t[0] - t[1]).square() * (t[0] + t[1])}; };
+   const auto tall = torch::rand({4, 100000}).t();
+   for (const auto &shown : {Shown(powers, {tall}), Shown(both, {tall, torch::rand({100000, 4})}), Shown(both, {tall, torch::rand({4, 100000}).t()})}) {
+      const bool good = shown.find(" blocks of ") != std::string::npos && shown.find(" blocks of 1 rows") == std::string::npos;
+      if (!good)
+         std::cout << shown << std::endl;
+      CHECK(good);
+   }
 }
 
 /// Whole rows chosen by an index that is the same along each row: rows of usual and unusual lengths, indices of some and of all
@@ -266,6 +372,8 @@ void compile_outputs()
    torch::manual_seed(1);
    CheckCovariances();
    CheckZeros();
+   CheckOrders();
+   CheckBlocksOfOrders();
    CheckChosenRows();
    CheckConversions();
    CheckSums();

@@ -59,6 +59,17 @@ torch::Tensor Empty(Core::DType dtype, c10::IntArrayRef shape, torch::Device dev
    return at::detail::empty_cpu(shape, TypeOf(dtype), std::nullopt, std::nullopt, std::nullopt, std::nullopt);
 }
 
+/// The same with the strides of a result.
+torch::Tensor Empty(const Core::DenseSpec &result, torch::Device device)
+{
+   const auto shape = Shape(result.shape), strides = Shape(result.strides);
+   if (strides.empty())
+      return Empty(result.dtype, shape, device);
+   if (!device.is_cpu())
+      return torch::empty_strided(shape, strides, torch::dtype(TypeOf(result.dtype)).device(device));
+   return at::detail::empty_strided_cpu(shape, strides, TypeOf(result.dtype), std::nullopt, std::nullopt, std::nullopt);
+}
+
 /// The values in memory as shown, row by row; the tensor itself if it already is.
 torch::Tensor Plain(const torch::Tensor &tensor)
 {
@@ -280,7 +291,7 @@ TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
    TensorList results;
    results.reserve(fSignature->outputs.size());
    for (const auto &output : fSignature->outputs) {
-      results.push_back(Empty(output.dtype, Shape(output.shape), fDevice));
+      results.push_back(Empty(output, fDevice));
       outputs.Add(results.back());
    }
    const auto stream = CurrentStream(fDevice);

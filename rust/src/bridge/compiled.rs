@@ -5,6 +5,7 @@ use crate::device;
 use crate::error::{Error, Result, guard};
 use crate::gradient::cuda::Gpu;
 use crate::gradient::{self, CompileOptions, CompiledGraph, SavedForward};
+use crate::graph::View;
 use ffi::{BackEnd, CompileSpec, CompiledSignature, DenseSpec, DropoutSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
@@ -29,10 +30,12 @@ mod ffi {
         gpu: i32,
     }
 
-    /// A contiguous tensor.
+    /// A dense tensor.
     struct DenseSpec {
         dtype: DType,
         shape: Vec<i64>,
+        /// Empty where it is contiguous.
+        strides: Vec<i64>,
     }
 
     /// Random factors that the caller draws for each forward call, with
@@ -172,9 +175,13 @@ fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
     let gradient::Signature { dtype, outputs, dropout, updates, passed_on } = graph.signature();
     let shape = |sizes: &[usize]| sizes.iter().map(|&size| size as i64).collect();
     let dtype = DType::from(dtype);
+    let dense = |view: &View| {
+        let strides = if view.is_contiguous() { Vec::new() } else { shape(&view.strides) };
+        DenseSpec { dtype, shape: shape(&view.sizes), strides }
+    };
     CompiledSignature {
         dtype,
-        outputs: outputs.iter().map(|sizes| DenseSpec { dtype, shape: shape(sizes) }).collect(),
+        outputs: outputs.iter().map(dense).collect(),
         dropout: dropout
             .iter()
             .map(|factors| DropoutSpec { dtype, shape: shape(&factors.shape), keep: factors.keep })

@@ -14,8 +14,7 @@ use super::tensor_lists::with_lists;
 use crate::device::{Element, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
 use crate::graph::outputs::pass_on;
-use crate::graph::program::Tensor;
-use crate::graph::{DType, ObservedGraph, Program, lower};
+use crate::graph::{DType, ObservedGraph, Program, View, lower};
 use crate::kernels::Scalar;
 
 /// The stream of the CPU, and the default one of a GPU.
@@ -43,8 +42,8 @@ pub struct CompileOptions {
 pub struct Signature {
     /// Type of every number that is computed, gradients included.
     pub dtype: DType,
-    /// Shapes of the user's results, then of one for each of `updates`; contiguous, made by the caller.
-    pub outputs: Vec<Vec<usize>>,
+    /// The user's results, then one for each of `updates`, dense, made by the caller.
+    pub outputs: Vec<View>,
     /// Arguments after inputs and constants.
     pub dropout: Vec<Draw>,
     /// Arguments (of inputs, then constants) that LibTorch changes in place (running statistics): the caller copies the
@@ -67,6 +66,8 @@ pub struct Draw {
 pub struct CompiledGraph {
     name: String,
     program: Program,
+    /// How its outputs lie in memory, dense.
+    outputs: Vec<View>,
     /// See [`pass_on`].
     passed_on: Vec<Option<usize>>,
     /// Operator and place of each observed node, for messages.
@@ -88,7 +89,7 @@ impl CompiledGraph {
     /// The same in blocks of this many rows.
     pub fn in_blocks(graph: &ObservedGraph, options: &CompileOptions, rows: BlockRows) -> Result<Self> {
         let CompileOptions { name, back_end: wanted, reason, gradients, time_limit: limit, gpu } = options;
-        let mut program = lower::lower(graph, gradients)?;
+        let (mut program, outputs) = lowered(graph, gradients)?;
         let (device, passed_on) = match gpu {
             None => (Device::Cpu, pass_on(&mut program)),
             // What is passed on is copied by the host where the caller wants it in memory of its own.
@@ -110,6 +111,7 @@ impl CompiledGraph {
             name: name.clone(),
             reason: reason.to_owned(),
             program,
+            outputs,
             passed_on,
             operators,
             executable,
@@ -130,10 +132,10 @@ impl CompiledGraph {
 
     /// The arguments that the caller passes, and the results.
     pub fn signature(&self) -> Signature {
-        let Program { dtype, outputs, dropout, arguments, updates, .. } = &self.program;
+        let Program { dtype, dropout, arguments, updates, .. } = &self.program;
         Signature {
             dtype: *dtype,
-            outputs: outputs.iter().map(|output: &Tensor| output.view.sizes.clone()).collect(),
+            outputs: self.outputs.clone(),
             dropout: dropout
                 .iter()
                 .map(|factors| Draw { shape: arguments[factors.argument].view.sizes.clone(), keep: factors.keep })
@@ -292,6 +294,18 @@ impl CompiledGraph {
             ),
         }
     }
+}
+
+/// The program of an observed function, and how its outputs lie in memory.
+fn lowered(graph: &ObservedGraph, gradients: &[bool]) -> Result<(Program, Vec<View>)> {
+    if !gradients.contains(&true)
+        && let Some(in_memory_order) = lower::in_memory_order(graph)
+    {
+        return Ok(in_memory_order);
+    }
+    let program = lower::lower(graph, gradients)?;
+    let outputs = program.outputs.iter().map(|output| View::contiguous(&output.view.sizes)).collect();
+    Ok((program, outputs))
 }
 
 /// A request to a back end.

@@ -54,6 +54,24 @@ impl View {
         })
     }
 
+    /// The dimensions by their strides, the greatest first; those of one element keep their places.
+    pub fn stride_order(&self) -> Vec<usize> {
+        let long: Vec<usize> = (0..self.rank()).filter(|&dim| self.sizes[dim] != 1).collect();
+        let mut sorted = long.clone();
+        sorted.sort_by_key(|&dim| std::cmp::Reverse(self.strides[dim]));
+        let mut order: Vec<usize> = (0..self.rank()).collect();
+        for (place, dim) in long.into_iter().zip(sorted) {
+            order[place] = dim;
+        }
+        order
+    }
+
+    /// The order of dimensions in which it is contiguous, if that is not their own.
+    pub fn dense_order(&self) -> Option<Vec<usize>> {
+        let order = self.stride_order();
+        (!order.is_sorted() && self.permute(&order).is_contiguous()).then_some(order)
+    }
+
     /// Offset of each element in its buffer, in row-major order.
     pub fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
         let (mut index, mut offset) = (vec![0; self.rank()], self.offset);
@@ -198,6 +216,13 @@ impl View {
     }
 }
 
+/// The order that undoes `order`.
+pub fn inverse(order: &[usize]) -> Vec<usize> {
+    let mut undone = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, &dim)| undone[dim] = place);
+    undone
+}
+
 /// The strides of a dense row-major tensor.
 pub fn row_major(sizes: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; sizes.len()];
@@ -293,5 +318,19 @@ mod tests {
         assert!(!x.expand(&[2, 6]).unwrap().is_injective());
         assert!(View::contiguous(&[2, 3, 4]).permute(&[2, 0, 1]).is_injective());
         assert!(x.windows(0, 7, 1, 1).is_none());
+    }
+
+    #[test]
+    fn the_order_of_memory_is_found() {
+        let x = View::contiguous(&[2, 1, 3, 4]);
+        assert_eq!(x.dense_order(), None);
+        for order in [[3, 1, 0, 2], [2, 1, 3, 0], [0, 1, 3, 2]] {
+            let turned = x.permute(&inverse(&order));
+            assert_eq!(turned.dense_order(), Some(order.to_vec()));
+            assert_eq!(turned.permute(&order), x);
+            let strides = turned.strides.iter().map(|stride| 2 * stride).collect();
+            assert_eq!(View { strides, ..turned.clone() }.dense_order(), None);
+            assert_eq!(View { offset: 1, ..turned }.dense_order(), None);
+        }
     }
 }

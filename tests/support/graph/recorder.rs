@@ -2,7 +2,7 @@
 //! results of a compiled graph with LibTorch and its autograd.
 
 use cladtorch::gradient::{BlockRows, CompileOptions, CompiledGraph, Wanted};
-use cladtorch::graph::{DType, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
+use cladtorch::graph::{DType, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, View};
 use tch::{Kind, Tensor};
 
 /// An argument of an operator; `V` counts the recorder's values.
@@ -175,6 +175,13 @@ impl Recorder {
     }
 }
 
+/// Memory full of NaN for a result: unwritten elements show.
+fn dense(output: &View, kind: Kind) -> Tensor {
+    let list = |list: &[usize]| list.iter().map(|&one| one as i64).collect::<Vec<_>>();
+    let mut memory = Tensor::empty_strided(list(&output.sizes), list(&output.strides), (kind, tch::Device::Cpu));
+    memory.fill_(f64::NAN)
+}
+
 fn addresses(tensors: &[Tensor]) -> Vec<usize> {
     tensors.iter().map(|tensor| tensor.data_ptr() as usize).collect()
 }
@@ -183,7 +190,9 @@ fn addresses(tensors: &[Tensor]) -> Vec<usize> {
 fn run(compiled: &CompiledGraph, inputs: &[Tensor], seeds: &[Tensor], backward: bool) -> Result<Vec<Tensor>, String> {
     // Memory full of NaN: unwritten elements show.
     let fresh = |like: &Tensor| Tensor::full(like.size(), f64::NAN, (like.kind(), tch::Device::Cpu));
-    let mut results: Vec<Tensor> = seeds.iter().map(fresh).collect();
+    let outputs = compiled.signature().outputs;
+    let mut results: Vec<Tensor> =
+        seeds.iter().zip(&outputs).map(|(seed, output)| dense(output, seed.kind())).collect();
     let (input_addresses, output_addresses) = (addresses(inputs), addresses(&results));
     let text = |error: cladtorch::Error| error.to_string();
     if !backward {

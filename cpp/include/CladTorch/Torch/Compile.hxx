@@ -58,7 +58,8 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 /// A compiled function of tensors, made by CladTorch::Compile.
 ///
 /// Results have the shapes and types that the function returns, in dense memory in the order of their dimensions:
-/// `y.t()` of a result is not contiguous, where LibTorch's may be.
+/// `y.t()` of a result is not contiguous, where LibTorch's may be. Without gradients, an element-wise function of tensors that all lie
+/// in memory in another order (`x.t()`) returns its results in that order, as LibTorch does: call contiguous() before data_ptr().
 ///
 /// It is specialised for the dtype, shape, strides and device of its inputs and captured tensors, and for which of them
 /// require gradients: a call that differs in any of these compiles another specialisation. At most 256 are kept: then

@@ -8,10 +8,10 @@ use super::compare::EXACT;
 use super::{Call, Update};
 use crate::error::Result;
 use crate::graph::program::{Digits, Dropout, Kind, Primitive, Product, Tensor};
-use crate::graph::view::{broadcast, checked_length};
+use crate::graph::view::{broadcast, checked_length, inverse};
 use crate::graph::{DType, Function, View};
 use crate::kernels::strided::Convolution;
-use order::{inverse, leaps, memory_order, starts};
+use order::{leaps, memory_order, starts};
 
 pub use order::without;
 
@@ -80,7 +80,7 @@ impl Call<'_, '_> {
             self.expand(&operand, &shape)
         });
         let operands = operands.collect::<Result<Vec<_>>>()?;
-        let Some(order) = memory_order(&operands, &shape) else {
+        let Some(order) = memory_order(&operands) else {
             let operands = operands.into_iter().map(|x| if leaps(&x.view) { self.copied(&x) } else { Ok(x) });
             let operands = operands.collect::<Result<_>>()?;
             return self.node(Primitive::Map(function), operands, shape);

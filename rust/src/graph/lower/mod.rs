@@ -13,6 +13,7 @@ mod compare;
 mod convolution;
 mod einsum;
 mod elementwise;
+mod in_memory_order;
 mod indices;
 mod layers;
 mod loss;
@@ -22,11 +23,13 @@ mod product;
 mod reduce;
 mod shape;
 
+pub use in_memory_order::in_memory_order;
+
 use call::Call;
 
 use super::fused::with_fused_terms;
 use super::program::{Kind, Node, Primitive, Tensor};
-use super::view::checked_length;
+use super::view::{checked_length, inverse};
 use super::{DType, ObservedArgument, ObservedGraph, ObservedValue, Program, View};
 use crate::error::{Error, Result};
 
@@ -174,6 +177,15 @@ struct Update {
     count: usize,
 }
 
+/// How a program sees arguments whose dimensions lie in memory in another order.
+#[derive(Clone, Copy, PartialEq)]
+enum Arguments {
+    /// As they are: a node brings them into their own order.
+    AsShown,
+    /// As dense tensors in the order of their memory, which operators see through a view.
+    InMemoryOrder,
+}
+
 struct Lowering<'a> {
     graph: &'a ObservedGraph,
     program: Program,
@@ -190,6 +202,10 @@ struct Lowering<'a> {
 impl<'a> Lowering<'a> {
     /// Every operator of the graph.
     fn of(graph: &'a ObservedGraph, gradients: &[bool], most: usize) -> Result<Self> {
+        Self::with(graph, gradients, most, Arguments::AsShown)
+    }
+
+    fn with(graph: &'a ObservedGraph, gradients: &[bool], most: usize, arguments: Arguments) -> Result<Self> {
         let mut lowering = Lowering {
             graph,
             program: Program::new(common_type(graph)?),
@@ -198,7 +214,7 @@ impl<'a> Lowering<'a> {
             most,
             elements: 0,
         };
-        lowering.arguments(gradients)?;
+        lowering.arguments(gradients, arguments)?;
         for index in 0..graph.nodes.len() {
             lowering.node(index)?;
         }
@@ -223,7 +239,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn arguments(&mut self, gradients: &[bool]) -> Result<()> {
+    fn arguments(&mut self, gradients: &[bool], seen: Arguments) -> Result<()> {
         let graph = self.graph;
         let arguments: Vec<u32> = graph.inputs.iter().chain(&graph.constants).copied().collect();
         if gradients.len() != arguments.len() {
@@ -233,7 +249,15 @@ impl<'a> Lowering<'a> {
         for (&index, &gradient) in arguments.iter().zip(gradients) {
             let value = value(graph, index)?;
             let gradient = gradient && matches!(value.dtype, DType::Float32 | DType::Float64);
-            let tensor = self.program.argument(&value.name, value.dtype, observed_view(value)?, gradient)?;
+            let view = observed_view(value)?;
+            let order = view.dense_order().filter(|_| seen == Arguments::InMemoryOrder).unwrap_or_default();
+            let tensor = match &order[..] {
+                [] => self.program.argument(&value.name, value.dtype, view, gradient)?,
+                order => {
+                    let tensor = self.program.argument(&value.name, value.dtype, view.permute(order), gradient)?;
+                    Tensor { view: tensor.view.permute(&inverse(order)), ..tensor }
+                }
+            };
             self.tensors[index as usize] = Some(tensor);
         }
         Ok(())

@@ -22,26 +22,13 @@ pub(super) fn starts(view: &View, batch_rank: usize) -> Vec<usize> {
 /// The order of dimensions in which elements are contiguous in every operand that has a place for each, if it differs
 /// from their own order: an element-wise function then goes through memory once, and its value has the operands'
 /// layout.
-pub(super) fn memory_order(operands: &[Tensor], shape: &[usize]) -> Option<Vec<usize>> {
-    let long: Vec<usize> = (0..shape.len()).filter(|&dim| shape[dim] != 1).collect();
-    let mut found: Option<Vec<usize>> = None;
-    for view in operands.iter().map(|operand| &operand.view) {
-        if long.iter().any(|&dim| view.strides[dim] == 0) {
-            continue; // broadcast
-        }
-        let mut sorted = long.clone();
-        sorted.sort_by_key(|&dim| std::cmp::Reverse(view.strides[dim]));
-        if found.as_ref().is_some_and(|found| *found != sorted) {
-            return None;
-        }
-        found = Some(sorted);
-    }
-    let sorted = found.filter(|sorted| *sorted != long)?;
-    let mut order: Vec<usize> = (0..shape.len()).collect();
-    for (&place, dim) in long.iter().zip(sorted) {
-        order[place] = dim;
-    }
-    Some(order)
+pub(super) fn memory_order(operands: &[Tensor]) -> Option<Vec<usize>> {
+    let is_broadcast =
+        |view: &View| view.strides.iter().zip(&view.sizes).any(|(&stride, &size)| stride == 0 && size != 1);
+    let views = operands.iter().map(|operand| &operand.view).filter(|view| !is_broadcast(view));
+    let mut orders = views.map(View::stride_order);
+    let first = orders.next().filter(|order| !order.is_sorted())?;
+    orders.all(|order| order == first).then_some(first)
 }
 
 /// Whether a walk through the view, a large one, leaps from line to line of the cache though its elements are neighbours: a
@@ -50,11 +37,4 @@ pub(super) fn leaps(view: &View) -> bool {
     const LARGE: usize = 1 << 12;
     let steps: Vec<usize> = (0..view.rank()).filter(|&dim| view.sizes[dim] > 1).map(|dim| view.strides[dim]).collect();
     view.len() >= LARGE && !steps.contains(&0) && steps.last().is_some_and(|&last| last > 1) && steps.contains(&1)
-}
-
-/// The order that undoes `order`.
-pub(super) fn inverse(order: &[usize]) -> Vec<usize> {
-    let mut undone = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(place, &dim)| undone[dim] = place);
-    undone
 }
