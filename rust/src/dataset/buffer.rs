@@ -1,7 +1,7 @@
 //! A float32 buffer in LibTorch's memory that grows by doubling.
 
 use crate::device::HostBuffer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 #[derive(Default)]
 pub(super) struct GrowingBuffer {
@@ -56,4 +56,9 @@ impl GrowingBuffer {
     pub(super) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
+}
+
+/// More numbers than memory has addresses for.
+pub(super) fn too_many(rows: usize, width: usize) -> Error {
+    Error::invalid(format!("{rows} rows of {width} numbers"), "read fewer rows")
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::buffer::too_many;
 use super::row_numbers::RowNumbers;
 use super::{Dataset, RowOrigin, Targets};
 use crate::columns::branch::{Branch, ColumnPart};
@@ -234,10 +235,6 @@ impl Dataset {
 
 fn no_source() -> Error {
     Error::Internal("no source is open".into())
-}
-
-pub(super) fn too_many(rows: usize, width: usize) -> Error {
-    Error::invalid(format!("{rows} rows of {width} numbers"), "read fewer rows")
 }
 
 /// Whether none is infinite or NaN, by the largest magnitude: in one sweep that the processor does many at a time.

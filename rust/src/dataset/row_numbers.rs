@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::OnceLock;
 
 use super::buffer::GrowingBuffer;
-use super::fill::too_many;
+use super::buffer::too_many;
 use crate::error::Result;
 
 /// `width` numbers for each row.

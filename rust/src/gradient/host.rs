@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arenas::{Arenas, Lease};
-use super::blocks::{BlockRows, threads};
+use super::blocks::BlockRows;
 use super::buffer_assignment::BufferAssignment;
+use super::chunks::threads;
 use super::executable::{Arena, Executable, Failure, SavedForward};
 use super::executor::{Executor, OutOfRange};
 use super::form::Form;

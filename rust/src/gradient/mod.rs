@@ -29,6 +29,7 @@ pub mod batches;
 #[allow(unsafe_code)] // Pointers to rows in the same tensors.
 mod blocks;
 mod buffer_assignment;
+mod chunks;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
 pub mod cuda;

@@ -10,6 +10,7 @@ mod divergence;
 mod fit;
 mod folds;
 mod job;
+mod learned;
 pub mod random_search;
 mod resolution;
 mod scale;
@@ -37,8 +38,9 @@ use crate::graph::Gives;
 use crate::model::Model;
 
 use checkpoint::Checkpoint;
-use fit::{Events, Fit, Learned, positive_weight};
+use fit::{Events, Fit, positive_weight};
 use job::Job;
+use learned::Learned;
 use validation::Validation;
 
 /// Limits of a part of an epoch, after which progress is shown and Ctrl-C is heard: batches, and multiplications

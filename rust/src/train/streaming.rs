@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
-use super::fit::{Events, Fit, Learned, positive_weight};
+use super::fit::{Events, Fit, positive_weight};
 use super::job::Job;
+use super::learned::Learned;
 use super::validation::{Validation, judge};
 use super::{EpochPart, EpochRecord, Judged, Losses, Options, checks, warnings};
 use crate::dataset::Dataset;

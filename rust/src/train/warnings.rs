@@ -1,8 +1,8 @@
 //! Warnings of a fit: data and options that are allowed but rarely intended. Each warning appears once.
 
 use super::Options;
-use super::fit::Learned;
 use super::job::Job;
+use super::learned::Learned;
 use super::unit::Unit;
 use crate::dataset::Scaler;
 use crate::error::Result;

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::buffer_assignment::ALIGNMENT;
+use super::chunks::each_chunk;
 use super::executor::{Executor, OutOfRange, Run};
 use super::tensor_lists::with_lists;
 use crate::device::{Element, ReadPointer, ReadTensors, WritePointer, WriteTensors};
@@ -27,7 +28,7 @@ use crate::graph::outputs::{Outputs, selected};
 use crate::graph::program::{Node, Primitive};
 use crate::graph::rows::{Input, RowCut};
 use crate::kernels::Scalar;
-pub(super) use memory::{each_chunk, split, threads};
+pub(super) use memory::split;
 pub(super) use piece::ArrayRanges;
 use piece::{Argument, Piece};
 

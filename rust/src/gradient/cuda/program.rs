@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::jit::emit;
-use crate::error::Result;
-use crate::graph::Program;
 use crate::graph::outputs::Outputs;
 
 /// Where the memory lies that a kernel's parameter points to.
@@ -105,11 +103,6 @@ pub struct CudaProgram {
 }
 
 impl CudaProgram {
-    /// Refuses operators without a kernel, by name.
-    pub fn new(program: &Program) -> Result<Self> {
-        super::steps::write(program)
-    }
-
     /// Whether computing values takes memory from the arena of adjoints.
     pub fn forward_has_scratch(&self) -> bool {
         self.forward.iter().flat_map(|launch| &launch.slots).any(|slot| matches!(slot, Slot::Adjoints(_)))

@@ -12,8 +12,14 @@ use crate::graph::outputs::dependents;
 use crate::graph::program::{Digits, Node, Origin, Primitive};
 use crate::graph::{Program, View};
 
-/// See [`CudaProgram::new`].
-pub(super) fn write(program: &Program) -> Result<CudaProgram> {
+impl CudaProgram {
+    /// Refuses operators without a kernel, by name.
+    pub fn new(program: &Program) -> Result<Self> {
+        write(program)
+    }
+}
+
+fn write(program: &Program) -> Result<CudaProgram> {
     let layout = BufferAssignment::apart(program);
     let groups = groups(program);
     let steps: Vec<usize> = (0..program.nodes.len()).filter(|&index| groups[index] == Group::Root).collect();

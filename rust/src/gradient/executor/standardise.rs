@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use crate::gradient::blocks::each_chunk;
+use crate::gradient::chunks::each_chunk;
 use crate::kernels::Scalar;
 use crate::kernels::strided::{Channels, Given, Moments};
 

@@ -30,7 +30,7 @@ fn extract(call: &mut Call) -> Outputs {
     if places.iter().any(|&place| place < 0 || place as usize >= x.shape()[axis]) {
         return Err(call.wrong(format!("columns {places:?} of {}", x.shape()[axis])));
     }
-    Ok(vec![super::indices::selected(call, &x, axis, places)?])
+    Ok(vec![super::chosen::selected(call, &x, axis, places)?])
 }
 
 /// 1 above a threshold, else 0.

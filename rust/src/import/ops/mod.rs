@@ -1,5 +1,6 @@
 //! The operators of ONNX that can be read, each in terms of LibTorch's operators.
 
+mod chosen;
 mod classic;
 mod elementwise;
 mod encoders;

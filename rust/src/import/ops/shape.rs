@@ -318,7 +318,7 @@ fn continued(call: &mut Call, x: &Value, axis: usize, [before, after]: [i64; 2],
     };
     fold::check_length(&call.sizes(&[before, after, size])?.iter().map(|size| size + 1).collect::<Vec<_>>())?;
     let places = (-before..size + after).map(place).collect::<Result<Vec<_>>>()?;
-    super::indices::selected(call, x, axis, places)
+    super::chosen::selected(call, x, axis, places)
 }
 
 fn range(call: &mut Call) -> Outputs {
@@ -415,7 +415,7 @@ fn slice(call: &mut Call) -> Outputs {
             let (start, end) = (start.clamp(-1, size - 1), end.clamp(-1, size - 1));
             let step = step.unsigned_abs().min(size.max(1) as u64) as usize;
             let places = (end + 1..=start).rev().step_by(step).collect();
-            x = super::indices::selected(call, &x, axis, places)?;
+            x = super::chosen::selected(call, &x, axis, places)?;
         } else {
             return Err(call.wrong("a step of 0"));
         }

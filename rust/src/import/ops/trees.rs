@@ -215,7 +215,7 @@ fn sums(call: &mut Call, part: &str, outputs: usize, ids: &[i64]) -> Result<Valu
         values[place * outputs + output] += weights[at];
     }
     let Trees { count, conditions, leaves, features, thresholds, .. } = trees;
-    let chosen = super::indices::selected(call, &x, 1, features)?;
+    let chosen = super::chosen::selected(call, &x, 1, features)?;
     let thresholds = Value::Known(Known::floats(&[count * conditions], thresholds));
     let answers = call.elementwise(trees.comparison, "Tensor", &[&chosen, &thresholds], vec![], Element::Bool)?;
     let answers = match trees.takes_missing.contains(&true) {

@@ -269,7 +269,7 @@ fn turned_weight(call: &mut Call, w: &Value, groups: usize) -> Result<Value> {
     w = permuted(call, &w, &order)?;
     w = reshaped(call, &w, &[&[groups * outputs, inputs / groups], &taps[..]].concat())?;
     for (at, &size) in taps.iter().enumerate().filter(|(_, size)| **size > 1) {
-        w = super::indices::selected(call, &w, at + 2, (0..size as i64).rev().collect())?;
+        w = super::chosen::selected(call, &w, at + 2, (0..size as i64).rev().collect())?;
     }
     Ok(w)
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 use super::back_end;
 use super::divergence::Suspects;
 use super::job::Job;
+use super::learned::Learned;
 use super::schedule::{Rates, StepPosition};
 use super::stopping::{Kept, Stopping};
 use super::unit::Unit;
@@ -55,24 +56,6 @@ impl<'a> Events<'a> {
     /// The weights of the rows `order`, summed.
     pub fn weight_of(&self, order: &[u32]) -> f64 {
         order.iter().map(|&row| f64::from(self.weights[row as usize])).sum()
-    }
-}
-
-/// The events that a fit learns from.
-#[derive(Clone, Copy)]
-pub(super) struct Learned<'a> {
-    pub data: &'a Dataset,
-    /// Those of this process.
-    pub rows: &'a [u32],
-    /// Those of all processes, by their numbers among all events.
-    pub all: &'a [u32],
-    pub job: &'a Job,
-}
-
-impl Learned<'_> {
-    /// See [`Job::fingerprint`].
-    fn fingerprint(&self) -> Result<u64> {
-        self.job.fingerprint(self.data, self.all.len())
     }
 }
 

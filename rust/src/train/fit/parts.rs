@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tch::Device;
 
+use super::super::learned::Learned;
 use super::super::{OBSERVED, Options};
-use super::Learned;
 use crate::dataset::Scaler;
 use crate::device;
 use crate::error::{Error, Result};

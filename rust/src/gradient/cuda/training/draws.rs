@@ -8,7 +8,7 @@ use super::super::super::jit::emit;
 use super::super::gpu::{Gpu, GpuMemory};
 use super::super::program::{Kernel, Waits};
 use super::super::writer::Work;
-use super::step_kernels::kernel;
+use super::kernel::kernel;
 use crate::error::{Error, Result};
 use crate::graph::Program;
 use crate::graph::program::Dropout;

@@ -1,6 +1,5 @@
 //! Networks in training on a GPU.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::super::batches::ranges;
@@ -9,6 +8,7 @@ use super::super::gpu::{Gpu, GpuMemory, GpuStream, Plain};
 use super::dataset::{DeviceDataset, downloaded, uploaded};
 use super::epoch::Epoch;
 use super::form::{Call, Form};
+use super::start::Start;
 use super::stepwise::Stepwise;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Module};
@@ -30,19 +30,6 @@ pub struct CudaEngine {
     /// Row numbers and batches of a call, whose memory stays.
     order: Option<GpuMemory>,
     batches: Option<GpuMemory>,
-}
-
-/// The start of a network in training.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Start<'a> {
-    /// The flat parameter vector.
-    pub parameters: &'a [f32],
-    /// The flat vector of running statistics.
-    pub state: &'a [f32],
-    /// Seeds dropout.
-    pub seed: u64,
-    /// Frozen parameters, disjoint and in order.
-    pub frozen: &'a [Range<usize>],
 }
 
 impl CudaEngine {

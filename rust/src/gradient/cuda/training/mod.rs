@@ -6,14 +6,17 @@ mod draws;
 mod engine;
 mod epoch;
 mod form;
+mod kernel;
 mod laws;
 mod moves;
 mod perceptron;
+mod start;
 mod step_kernels;
 mod stepwise;
 
-pub use engine::{CudaEngine, Start};
+pub use engine::CudaEngine;
 pub use epoch::Epoch;
 pub use form::Form;
 pub use perceptron::{Perceptron, Tiling};
+pub use start::Start;
 pub use stepwise::Stepwise;

@@ -6,8 +6,8 @@ use super::super::super::Settings;
 use super::super::super::jit::emit;
 use super::super::program::{Kernel, Waits};
 use super::super::writer::Work;
+use super::kernel::{MOST_LOSSES, kernel};
 use super::laws::{rule_text, update_name};
-use super::step_kernels::{MOST_LOSSES, kernel};
 use crate::optimiser::{Clip, NORM_EPSILON};
 
 /// See the module's documentation.

@@ -7,12 +7,9 @@ use std::ops::Range;
 use super::super::super::Settings;
 use super::super::super::jit::emit;
 use super::super::program::{Kernel, Waits};
+use super::kernel::kernel;
 use super::laws::loss_name;
 use super::moves::Moves;
-use crate::cache::Cache;
-
-/// Most blocks of the sum of the loss.
-pub const MOST_LOSSES: usize = 64;
 
 /// Numbers of a step.
 #[derive(Clone, Copy)]
@@ -103,25 +100,4 @@ impl StepKernels {
         let Moves { bound, update, .. } = &self.moves;
         [&self.gather, &self.loss, update, &self.next].into_iter().chain(bound)
     }
-}
-
-/// The kernel of this body in float32, with parameters that are declared so. `bounds` stands before its name.
-pub fn kernel(what: &str, bounds: &str, parameters: &[&str], body: String, waits: Waits) -> Kernel {
-    let list = parameters.join(", ");
-    let name = format!("ct_{what}_{}", &Cache::key(&[&list, &body])[..32]);
-    let text = format!("extern \"C\" __global__ void {bounds}{name}({list})\n{{\n{body}}}\n");
-    Kernel {
-        name,
-        types: ["float", "uint32_t"],
-        text,
-        parameters: parameters.iter().map(|of| type_of(of)).collect(),
-        waits,
-        shared: 0,
-        cluster: 1,
-    }
-}
-
-/// The type of a parameter that is declared like this.
-fn type_of(declared: &str) -> String {
-    declared[..declared.rfind([' ', '*']).map_or(0, |end| end + 1)].to_owned()
 }

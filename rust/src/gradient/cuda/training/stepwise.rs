@@ -11,10 +11,11 @@ use super::super::run::{Device, Memory};
 use super::super::writer::Work;
 use super::dataset::{downloaded, uploaded};
 use super::draws::{Draw, draws};
-use super::engine::Start;
 use super::form::{Call, Form, sum_of};
+use super::kernel::MOST_LOSSES;
 use super::moves::Moves;
-use super::step_kernels::{MOST_LOSSES, Sizes, StepKernels};
+use super::start::Start;
+use super::step_kernels::{Sizes, StepKernels};
 use crate::error::{Error, Result};
 use crate::graph::{Captured, Mode, Module};
 
