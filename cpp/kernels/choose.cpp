@@ -28,13 +28,13 @@ inline int64_t PlaceOf(const ct_pick &pick, int64_t at)
    return static_cast<size_t>(at) < pick.size ? at : -2;
 }
 
-/// The elements of whole rows that each index picks, neighbours in memory, as in an embedding; 0 if it picks single ones.
-inline size_t RowOf(const ct_view &indices, const ct_view &bases)
+/// Whether each index picks a whole row of neighbouring elements, as in an embedding.
+inline bool PicksRows(const ct_view &indices, const ct_view &bases)
 {
    if (indices.rank == 0 || bases.rank == 0)
-      return 0;
+      return false;
    const size_t i = indices.rank - 1, b = bases.rank - 1;
-   return indices.strides[i] == 0 && bases.strides[b] == 1 && indices.sizes[i] == bases.sizes[b] ? bases.sizes[b] : 0;
+   return indices.strides[i] == 0 && bases.strides[b] == 1 && indices.sizes[i] == bases.sizes[b];
 }
 
 /// EachPick of whole rows of `length` elements.
@@ -117,11 +117,13 @@ template <typename Index, typename Body>
 bool EachPick(const ct_pick *pick, const Index *index, const ct_view *indices, const ct_view *bases, size_t n,
               Body body)
 {
-   if (const size_t row = RowOf(*indices, *bases)) {
+   if (n == 0)
+      return true; // an index without elements is nowhere in memory
+   if (PicksRows(*indices, *bases)) {
       bool areInRange = true;
       const auto rows = [&](auto length) { areInRange = EachRow(*pick, index, *indices, *bases, length, body); };
-      if (!WithShortLength(row, rows))
-         rows(row);
+      if (const size_t length = bases->sizes[bases->rank - 1]; !WithShortLength(length, rows))
+         rows(length);
       return areInRange;
    }
    if (const size_t shared = SharedDimensions(indices, bases))

@@ -226,6 +226,8 @@ template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
 void Transfer(size_t n, const T *x, const ct_view &view, T *y, const ct_view &target)
 {
    constexpr bool adds = Put == &Writer<T>::Add;
+   if (n == 0)
+      return;
    if (IsContiguous(target) && IsAcross(view))
       return EachPlane(view, [&](size_t from, size_t to, const Plane &plane) {
          FromAcross<adds>(plane, x + from, y + target.offset + to);

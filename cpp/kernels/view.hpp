@@ -209,13 +209,13 @@ inline bool IsContiguous(const ct_view &view)
 /// Whether each row of the view is the same memory and short: its blocks can all be the same, too.
 inline bool IsPeriodic(const ct_view &view)
 {
-   return view.rank == 2 && view.strides[0] == 0 && view.sizes[1] <= kBlock;
+   return view.rank == 2 && view.strides[0] == 0 && view.sizes[1] > 0 && view.sizes[1] <= kBlock;
 }
 
 /// Whether each row of the view is one number, repeated a few times.
 inline bool HasShortConstantRows(const ct_view &view)
 {
-   return view.rank == 2 && view.strides[1] == 0 && view.sizes[1] <= kShort;
+   return view.rank == 2 && view.strides[1] == 0 && view.sizes[1] > 0 && view.sizes[1] <= kShort;
 }
 
 /// How many elements of these views to take at once: whole rows of one that repeats its rows, or its numbers, which are one number

@@ -259,6 +259,34 @@ void CheckChosenRows()
       }
 }
 
+/// Rows without elements, chosen or added to, beside a result with some.
+void CheckEmptyRows()
+{
+   const auto index = torch::tensor({2, 0, 2}), empty = index.view({3, 1}).expand({3, 0}), deep = index.view({3, 1, 1}).expand({3, 0, 0});
+   const std::vector<Outputs> functions{
+      [=](const Tensors &t) -> Tensors { return {torch::embedding(t[0], index), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].index_select(0, index), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].t().index_select(1, index), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].index({index}), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].index_add(0, index, t[2]), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].gather(0, index.view({3, 1}).expand({3, 0})), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].scatter_add(0, index.view({3, 1}).expand({3, 0}), t[2]), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].gather(0, empty), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].scatter_add(0, empty, t[2]), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {t[0].unsqueeze(2).expand({5, 0, 0}).gather(0, deep), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {torch::cat({t[0], t[0]}, 1).exp(), t[1] * 2}; },
+      [=](const Tensors &t) -> Tensors { return {torch::cat({(t[0] * 2).unsqueeze(1).expand({5, 0, 0}), t[2].unsqueeze(1).expand({3, 0, 0})}), t[1] * 2}; },
+   };
+   const Tensors inputs{torch::randn({5, 0}), torch::randn({4, 5}), torch::randn({3, 0})};
+   CladTorch::CompileOptions options;
+   for (const auto &function : functions) {
+      const torch::NoGradGuard off;
+      options.fBackEnd = &function == &functions.back() ? CladTorch::kFastestBackEnd : CladTorch::kAnyBackEnd;
+      const auto results = CladTorch::Compile(function, inputs, options).CallAll(inputs), wanted = function(inputs);
+      CHECK(Same(results[0], wanted[0]) && Same(results[1], wanted[1]));
+   }
+}
+
 /// Sums whose adjoint is a gradient, beside others.
 void CheckSums()
 {
@@ -375,6 +403,7 @@ void compile_outputs()
    CheckOrders();
    CheckBlocksOfOrders();
    CheckChosenRows();
+   CheckEmptyRows();
    CheckConversions();
    CheckSums();
    CheckOptions();
