@@ -29,6 +29,7 @@ pub mod rows;
 mod saved;
 mod scaled;
 pub mod sliding;
+mod unread;
 pub mod view;
 
 pub use batch::AnyBatch;

@@ -3,6 +3,7 @@
 mod backward;
 mod forward;
 mod kernel;
+mod row_blocks;
 
 use std::ops::Range;
 
@@ -17,6 +18,7 @@ use crate::graph::program::{Kind, Node, Tensor};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{Channels, Index, StridedView};
 use kernel::{Convolved, kernel};
+use row_blocks::RowBlocks;
 
 pub(super) use kernel::Kernel;
 
@@ -236,17 +238,20 @@ impl Step {
             scratch,
             observed: node.observed,
         };
-        step.leave_what_stays();
+        step.leave_what_stays(program, node)?;
         Ok(step)
     }
 
     /// Parts that are joined in their own memory are there already.
-    fn leave_what_stays(&mut self) {
-        let (Kernel::Concat { places, .. }, Value::Arena(own)) = (&mut self.kernel, &self.value) else { return };
-        let moves: Vec<bool> = self.sources.iter().map(|source| !source.lies_at(own)).collect();
+    fn leave_what_stays(&mut self, program: &Program, node: &Node) -> Result<()> {
+        let Kernel::Concat { places, blocks, .. } = &mut self.kernel else { return Ok(()) };
+        let stays = |source: &Operand| matches!(&self.value, Value::Arena(own) if source.lies_at(own));
+        let moves: Vec<bool> = self.sources.iter().map(|source| !stays(source)).collect();
+        *blocks = RowBlocks::new(program, node, &moves)?;
         retain(places, &moves);
         retain(&mut self.views, &moves);
         retain(&mut self.sources, &moves);
+        Ok(())
     }
 
     /// The index that chooses elements: the second operand, an argument of integers or numbers that a kernel made.

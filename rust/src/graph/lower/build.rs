@@ -1,6 +1,7 @@
 //! Building blocks of operators: each method adds the nodes of one step and returns its value.
 
 mod indices;
+mod joined;
 mod order;
 mod reduce;
 
@@ -221,10 +222,8 @@ impl Call<'_, '_> {
         if sizes.len() != strides.len() || sizes.iter().zip(strides).any(|(&size, &stride)| size > 1 && stride == 0) {
             return Err(self.refuse("draws factors for elements that share their memory"));
         }
-        let mut order: Vec<_> = (0..sizes.len()).collect();
-        order.sort_by_key(|&dim| std::cmp::Reverse(strides[dim]));
-        let mut view = View::contiguous(&order.iter().map(|&dim| sizes[dim]).collect::<Vec<_>>());
-        view = view.permute(&inverse(&order));
+        let order = View { offset: 0, sizes: sizes.to_vec(), strides: strides.to_vec() }.stride_order();
+        let view = View::contiguous(&order.iter().map(|&dim| sizes[dim]).collect::<Vec<_>>()).permute(&inverse(&order));
         let program = self.program();
         let factors = program.argument("noise", program.dtype, view, false)?;
         program.dropout.push(Dropout { argument: program.arguments.len() - 1, keep: 1.0 - p });

@@ -58,10 +58,12 @@ fn flat(mut program: Program) -> Option<Program> {
 
 /// Of a tensor with so many elements, all of them or one that is repeated.
 fn flat_view(view: &View, length: usize) -> Option<View> {
-    let repeats = view.sizes.iter().zip(&view.strides).all(|(&size, &stride)| size == 1 || stride == 0);
-    match () {
-        _ if view.len() != length => None,
-        _ if repeats => Some(View { offset: view.offset, sizes: vec![length], strides: vec![0] }),
-        _ => view.is_contiguous().then(|| View::contiguous(&[length])),
+    if view.len() != length {
+        return None;
     }
+    let repeats = view.sizes.iter().zip(&view.strides).all(|(&size, &stride)| size == 1 || stride == 0);
+    if repeats {
+        return Some(View { offset: view.offset, sizes: vec![length], strides: vec![0] });
+    }
+    view.is_contiguous().then(|| View::contiguous(&[length]))
 }

@@ -29,6 +29,7 @@ use call::Call;
 
 use super::fused::with_fused_terms;
 use super::program::{Kind, Node, Primitive, Tensor};
+use super::unread::without_unread_joins;
 use super::view::{checked_length, inverse};
 use super::{DType, ObservedArgument, ObservedGraph, ObservedValue, Program, View};
 use crate::error::{Error, Result};
@@ -299,7 +300,7 @@ impl<'a> Lowering<'a> {
             self.program.updates.push(argument);
             self.program.outputs.push(value);
         }
-        with_fused_terms(self.program)
+        with_fused_terms(without_unread_joins(self.program)?)
     }
 }
 

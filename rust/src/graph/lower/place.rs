@@ -84,8 +84,10 @@ fn replaced(call: &mut Call, x: &Tensor, source: &Tensor, dim: usize, start: usi
     if x.kind != source.kind || x.kind == Kind::Index || source.view.sizes.get(dim) != Some(&(end - start)) {
         return Err(call.refuse("puts another type or size in its place"));
     }
-    let parts = [part(x, dim, 0, start), source.clone(), part(x, dim, end, shape[dim] - end)];
-    let parts = parts.into_iter().filter(|part| !part.view.is_empty()).collect();
+    let mut parts = call.pieces(x, dim, 0..start);
+    parts.push(source.clone());
+    parts.extend(call.pieces(x, dim, end..shape[dim]));
+    parts.retain(|part| !part.view.is_empty());
     let value = joined(call, parts, &shape, dim)?.remove(0);
     Ok(vec![Tensor { kind: x.kind, ..value }])
 }

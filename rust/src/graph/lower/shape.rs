@@ -275,8 +275,10 @@ fn slice(call: &mut Call) -> Lowered {
     let (start, end) = (clipped(call.integer_or(2, 0)?, size), clipped(call.integer_or(3, i64::MAX)?, size));
     let step = usize::try_from(call.integer_or(4, 1)?).ok().filter(|&step| step > 0);
     let step = step.ok_or_else(|| call.refuse("has a step below 1"))?.min(size.max(1));
-    let view = x.view.narrow(dim, start, end.saturating_sub(start).div_ceil(step), step);
-    seen(x, view)
+    let end = end.max(start);
+    let part = call.read(&x, dim, start..end);
+    let view = part.view.narrow(dim, 0, (end - start).div_ceil(step), step);
+    seen(part, view)
 }
 
 fn narrow(call: &mut Call) -> Lowered {
@@ -290,7 +292,7 @@ fn ranged(call: &Call, x: &Tensor, dim: usize, start: usize, length: usize) -> R
     if start.saturating_add(length) > call.size(x, dim)? {
         return Err(call.refuse("reaches beyond its tensor"));
     }
-    Ok(Tensor { view: x.view.narrow(dim, start, length, 1), ..x.clone() })
+    Ok(call.read(x, dim, start..start + length))
 }
 
 fn select(call: &mut Call) -> Lowered {
@@ -301,8 +303,9 @@ fn select(call: &mut Call) -> Lowered {
     if index >= size {
         return Err(call.refuse("selects beyond its tensor"));
     }
-    let view = x.view.select(dim, index);
-    seen(x, view)
+    let part = call.read(&x, dim, index..index + 1);
+    let view = part.view.select(dim, 0);
+    seen(part, view)
 }
 
 /// Into the lengths that LibTorch came to.

@@ -101,7 +101,8 @@ impl Step {
                     return None;
                 }
             }
-            Kernel::Concat { fill, places } => {
+            Kernel::Concat { blocks: Some(blocks), .. } => blocks.join(read, value),
+            Kernel::Concat { fill, places, .. } => {
                 if let Some(fill) = fill {
                     value.fill(T::from_f64(*fill));
                 }

@@ -1,5 +1,6 @@
 //! The kernel of a node, with everything that is known before the values.
 
+use super::row_blocks::RowBlocks;
 use crate::error::{Error, Result};
 use crate::gradient::executor::products::Products;
 use crate::graph::program::{Digits, Gather, Linear, Node, Origin, Primitive, Scatter, Ties};
@@ -47,6 +48,7 @@ pub(in crate::gradient::executor) enum Kernel {
     Concat {
         fill: Option<f64>,
         places: Vec<StridedView>,
+        blocks: Option<RowBlocks>,
     },
 }
 
@@ -104,6 +106,7 @@ pub(super) fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             Kernel::Concat {
                 fill: (!is_whole).then_some(*fill),
                 places: places.iter().map(View::strided).collect::<Result<_>>()?,
+                blocks: None,
             }
         }
     })
