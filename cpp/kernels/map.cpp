@@ -207,14 +207,24 @@ inline bool HaveSameRows(const ct_view &a, const ct_view &b)
           a.sizes[a.rank - 1] == b.sizes[b.rank - 1];
 }
 
-/// Copies rows to rows.
-template <typename T>
-void CopyRows(const T *x, const ct_view &view, T *y, const ct_view &target)
+/// Whether rows of the view are the same memory.
+inline bool HasSameRow(const ct_view &view)
+{
+   return std::find(view.strides, view.strides + view.rank, 0) != view.strides + view.rank;
+}
+
+/// Copies rows to rows, or adds them.
+template <bool kAdds, typename T>
+void TransferRows(const T *x, const ct_view &view, T *y, const ct_view &target)
 {
    const auto all = [&](auto length) {
       WalkTogether(RowStarts(view), RowStarts(target), [&](size_t from, size_t step, size_t to, size_t down, size_t rows) {
-         for (; rows; --rows, from += step, to += down)
-            CopyRow(length, x + from, y + to);
+         for (; rows; --rows, from += step, to += down) {
+            if (kAdds)
+               AddRow(length, x + from, y + to);
+            else
+               CopyRow(length, x + from, y + to);
+         }
       });
    };
    if (const size_t columns = view.sizes[view.rank - 1]; !WithShortLength(columns, all))
@@ -238,8 +248,8 @@ void Transfer(size_t n, const T *x, const ct_view &view, T *y, const ct_view &ta
       });
    if (adds && IsContiguous(view) && target.rank == 2 && target.strides[0] == 0 && target.sizes[1] > kBlock)
       return AddDown(target.sizes[0], target.sizes[1], x + view.offset, y + target.offset, target.strides[1]);
-   if (!adds && HaveSameRows(view, target))
-      return CopyRows(x, view, y, target);
+   if (HaveSameRows(view, target) && !(adds && HasSameRow(target))) // a Writer adds up in double
+      return TransferRows<adds>(x, view, y, target);
    Writer<T> writer(y, target, 0);
    if (IsContiguous(view))
       return (writer.*Put)(n, x + view.offset);

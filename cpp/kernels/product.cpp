@@ -50,25 +50,6 @@ struct Stripe {
    }
 };
 
-/// `columns` columns of K >= kLanes neighbouring numbers each, `stride` apart, as K rows of kTileColumns.
-template <typename T>
-void LayOutColumns(size_t K, size_t columns, size_t stride, const T *from, T *to)
-{
-   constexpr size_t L = kLanes<T>, P = kTileColumns<T>;
-   for (size_t p = 0; p < columns; p += L) {
-      const size_t there = columns - p < L ? columns - p : L;
-      for (size_t k = 0; k < K; k += L) {
-         const size_t first = k + L <= K ? k : K - L; // the last ones overlap some before them
-         Square<T> square{};
-         for (size_t r = 0; r < there; ++r)
-            square.fRows[r] = Load(from + (p + r) * stride + first);
-         square.Transpose();
-         for (size_t r = 0; r < L; ++r)
-            Store(square.fRows[r], to + (first + r) * P + p);
-      }
-   }
-}
-
 /// Rows of b as kTileColumns neighbouring numbers each; fewer than a register are padded with zeros.
 template <typename T>
 void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
@@ -77,7 +58,7 @@ void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
    if (columns < kLanes<T>)
       std::memset(to, 0, K * P * sizeof(T));
    if (b.row == 1 && K >= kLanes<T>)
-      LayOutColumns(K, columns, b.column, from, to);
+      LayOutColumns<kLanes<T>, P>(K, columns, b.column, from, to);
    else if (b.column == 1)
       for (size_t k = 0; k < K; ++k)
          std::memcpy(to + k * P, from + k * b.row, columns * sizeof(T));

@@ -5,6 +5,7 @@
 #include "vector.hpp"
 #include "view.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace CladTorch::Kernels {
@@ -52,6 +53,21 @@ void AllRows(size_t M, size_t K, const T *a, ct_matrix as, const T *b, size_t bR
       Rows<T, C, 1, kAll>(K, a, as, b, bRow, add, columns, c, cRow);
 }
 
+/// b[K, N] as K rows of C numbers, which end with zeros.
+template <typename T, size_t C>
+void LayOut(size_t N, size_t K, const T *b, ct_matrix bs, T *to)
+{
+   constexpr size_t L = std::min({size_t(8), kLanes<T>, C});
+   if (bs.row == 1 && K >= L) {
+      if (N + L <= C)
+         std::memset(to, 0, K * C * sizeof(T));
+      return LayOutColumns<L, C>(K, N, bs.column, b, to);
+   }
+   for (size_t k = 0; k < K; ++k)
+      for (size_t n = 0; n < C; ++n)
+         to[k * C + n] = n < N ? b[k * bs.row + n * bs.column] : T(0);
+}
+
 /// c[M, N] = (add ? c : 0) + a[M, K] b[K, N] for N <= C and K <= kDeepest; c is row-major.
 template <typename T, size_t C>
 void FewColumns(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c,
@@ -60,9 +76,7 @@ void FewColumns(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T 
    T laidOut[kDeepest * C];
    size_t bRow = bs.row;
    if (bs.column != 1 || N != C) {
-      for (size_t k = 0; k < K; ++k)
-         for (size_t n = 0; n < C; ++n)
-            laidOut[k * C + n] = n < N ? b[k * bs.row + n * bs.column] : T(0);
+      LayOut<T, C>(N, K, b, bs, laidOut);
       b = laidOut;
       bRow = C;
    }

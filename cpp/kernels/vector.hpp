@@ -119,24 +119,24 @@ inline T FoldLanes(const Pack<T, N> &v, Join join)
    }
 }
 
-/// As many registers as one has lanes: a square of numbers.
-template <typename T>
+/// As many registers, or parts of them, as one has lanes: a square of numbers.
+template <typename T, std::size_t N = kLanes<T>>
 struct Square {
-   Vector<T> fRows[kLanes<T>];
+   Pack<T, N> fRows[N];
 
    /// Exchanges rows and lanes, in blocks of S x S within blocks of 2 S x 2 S, for S = 1, 2, 4, ...
-   void Transpose() { Exchange<1>(std::make_integer_sequence<int, kLanes<T>>()); }
+   void Transpose() { Exchange<1>(std::make_integer_sequence<int, N>()); }
 
 private:
    template <int S, int... J>
    void Exchange(std::integer_sequence<int, J...> lanes)
    {
-      constexpr int L = kLanes<T>;
+      constexpr int L = N;
       if constexpr (S < L) {
          for (int r = 0; r < L; ++r) {
             if (r & S)
                continue;
-            const Vector<T> a = fRows[r], b = fRows[r + S];
+            const Pack<T, N> a = fRows[r], b = fRows[r + S];
             fRows[r] = __builtin_shufflevector(a, b, (J & S ? L + J - S : J)...);
             fRows[r + S] = __builtin_shufflevector(a, b, (J & S ? L + J : J + S)...);
          }
@@ -144,5 +144,24 @@ private:
       }
    }
 };
+
+/// `columns` columns of K >= L neighbouring numbers each, `stride` apart, as K rows of P, in squares of L x L: the rows end with zeros up
+/// to a multiple of L.
+template <std::size_t L, std::size_t P, typename T>
+inline void LayOutColumns(std::size_t K, std::size_t columns, std::size_t stride, const T *from, T *to)
+{
+   for (std::size_t p = 0; p < columns; p += L) {
+      const std::size_t there = columns - p < L ? columns - p : L;
+      for (std::size_t k = 0; k < K; k += L) {
+         const std::size_t first = k + L <= K ? k : K - L; // the last ones overlap some before them
+         Square<T, L> square{};
+         for (std::size_t r = 0; r < there; ++r)
+            std::memcpy(&square.fRows[r], from + (p + r) * stride + first, sizeof square.fRows[r]);
+         square.Transpose();
+         for (std::size_t r = 0; r < L; ++r)
+            std::memcpy(to + (first + r) * P + p, &square.fRows[r], sizeof square.fRows[r]);
+      }
+   }
+}
 
 } // namespace CladTorch::Kernels

@@ -53,6 +53,40 @@ inline void CopyRow(size_t n, const T *from, T *to)
    }
 }
 
+/// Adds n neighbouring elements from H to 2 H by two registers: both are read before one is written, so that they may overlap.
+template <size_t H, typename T>
+inline void AddEnds(size_t n, const T *from, T *to)
+{
+   T first[H], last[H];
+   for (size_t i = 0; i < H; ++i) {
+      first[i] = to[i] + from[i];
+      last[i] = to[n - H + i] + from[n - H + i];
+   }
+   std::memcpy(to, first, sizeof first);
+   std::memcpy(to + n - H, last, sizeof last);
+}
+
+/// Adds n neighbouring elements to others, as CopyRow copies them.
+template <typename T>
+inline void AddRow(size_t n, const T *from, T *to)
+{
+   constexpr size_t lanes = kLanes<T>;
+   if (n >= lanes) {
+      const auto last = Load(to + n - lanes) + Load(from + n - lanes);
+      for (size_t i = 0; i < n - lanes; i += lanes)
+         Store<T>(Load(to + i) + Load(from + i), to + i);
+      Store<T>(last, to + n - lanes);
+   } else if (n >= 8) {
+      AddEnds<8>(n, from, to);
+   } else if (n >= 4) {
+      AddEnds<4>(n, from, to);
+   } else if (n >= 2) {
+      AddEnds<2>(n, from, to);
+   } else if (n == 1) {
+      *to += *from;
+   }
+}
+
 /// body(length) with one of the usual short lengths as a constant, which makes a loop over a row a few instructions; whether
 /// it is one of them.
 template <typename Body>
