@@ -5,6 +5,7 @@
 #define CLADTORCH_COREBOX
 
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/FitOptions.hxx>
 #include <CladTorch/History.hxx>
 
 #include "cladtorch/src/bridge/dataset.rs.h"
@@ -52,6 +53,8 @@ public:
    virtual ~ModuleLink() = default;
    /// Throws if the module had the parameters of `model` and has been given others since.
    virtual void Check(const ModelData &model) const = 0;
+   /// Throws if a fit with these options would not do what the module says now.
+   virtual void CheckFit(const ModelData &model, const FitOptions &options) const = 0;
    /// The numbers of batches that the module's normalisations have counted, one for each counter.
    virtual std::vector<std::int64_t> Counts() const = 0;
    /// Adds `batches` to the counts of `model`.

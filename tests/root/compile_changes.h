@@ -32,8 +32,8 @@ struct Changes {
       const std::int64_t rows[] = {1, 2, 7, 33, 500, 1000, 2049, 6000}, columns[] = {2, 3, 8, 17, 30, 64, 65, 90};
       fRows = rows[below(8)];
       fColumns = columns[below(8)];
-      fMade = static_cast<int>(below(4));
-      fReturned = static_cast<int>(below(3));
+      fMade = static_cast<int>(below(6));
+      fReturned = static_cast<int>(below(4));
       const auto range = [&](std::int64_t dim, std::int64_t length) {
          const auto size = dim == 0 ? fRows : fColumns;
          return Range{dim, below(size - length + 1), length, false};
@@ -61,6 +61,8 @@ struct Changes {
       case 0: u = t[0].clone(); break;
       case 1: u = torch::cat({t[1], t[2]}, 1); break;
       case 2: u = torch::cat({t[2] * 2, t[1].sin()}, 1); break;
+      case 3: (u = torch::zeros_like(t[0])).copy_(t[0].tanh()); break;
+      case 4: u = torch::cat({t[0].narrow(1, 0, fColumns - 1), (t[0] * 2).sin().narrow(1, fColumns - 1, 1)}, 1); break;
       default: u = torch::zeros_like(t[0]) + t[1]; break;
       }
       for (const auto &[kind, to, from] : fChanges) {
@@ -78,6 +80,8 @@ struct Changes {
          return {u};
       if (fReturned == 1)
          return {u * 3, fRead.Of(u).exp()};
+      if (fReturned == 2) // across rows, so that they are not run in parts
+         return {u - u.mean(0), fRead.Of(u).softmax(0)};
       return {fRead.Of(u).sum(1), u.select(1, fColumns - 1) * t[1].squeeze(1)};
    }
 };

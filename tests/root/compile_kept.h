@@ -50,6 +50,9 @@ inline std::vector<Program> KeptPrograms()
       // Other rows.
       {{{R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 0, 0, -1.5}}, {2}, {{0, 0, 0, 0}, {5, 0, 0, 0}}, false},
       {{{R"(if (!s.fKept.defined()) s.fKept = torch::tensor({3.f, 1.f, 4.f, 1.f}); return a * s.fKept;)", 0, 1, 0.5}, {R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 1, 1, 0.5}}, {3}, {{0, 0, 0, 0}}, true},
+      // A copy into the whole of a tensor of one's own, part of which then changes; a result that zero_() overwrites.
+      {{{R"(Tensor own = torch::zeros_like(a); own.copy_(a.sin()); own.select(1, 0).mul_(2); return own * b;)", 0, 1, 1}, {R"(return a.cumsum(1);)", 2, 0, 1}, {R"(return a / (1 + b.square());)", 3, 1, 1}}, {4}, {{0, 0, 0, 0}, {4, 0, 0, 0}}, false},
+      {{{R"(Tensor own = std::get<0>((a.sin() * 2).tanh().cummax(0)), seen = own.transpose(0, 1); own.zero_(); seen.add_(1); return own * 1;)", 0, 1, 1}, {R"(return (a / (1 + b.square())).exp();)", 0, 1, 1}}, {2, 3}, {{0, 0, 0, 0}}, false},
       // In parts: random numbers that are drawn in place, elements that share one place, ones that need no gradient.
       {{{R"(return a.sin();)", 0, 0, 0}, {R"(return a + torch::zeros_like(b).bernoulli_(0.5);)", 2, 2, 0.5}, {R"(return a / (1 + b.square());)", 3, 2, 1}}, {4}, {{0, 0, 0, 0}, {8, 0, 0, 0}}, false},
       {{{R"(return torch::broadcast_tensors({a, b.slice(0, 0, 1)})[1] * a;)", 0, 1, 1}, {R"(return a.t().contiguous().view_as(a) + b;)", 1, 0, 1.5}, {R"(return a / (1 + b.square());)", 2, 3, 0}}, {4}, {{0, 0, 0, 0}}, false},

@@ -9,6 +9,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include "compile_changes.h"
 
 #include <iostream>
+#include <memory>
 #include <sstream>
 
 using Tensors = std::vector<torch::Tensor>;
@@ -290,6 +291,62 @@ void CheckEmptyRows()
    }
 }
 
+/// A captured tensor whose signs change by its address is noticed, however many of them do.
+template <class T>
+void CheckFlips(torch::ScalarType type)
+{
+   for (const int count : {1, 2, 3, 4, 7, 8, 16, 17, 32, 33, 64}) {
+      const auto signs = torch::arange(1, 65).to(type);
+      const auto flips = [=](const torch::Tensor &x) {
+         const auto y = x * signs;
+         for (int i = 0; i < count; ++i)
+            signs.data_ptr<T>()[i] *= -1;
+         return y;
+      };
+      CHECK(CladTorch::Compile(flips, {torch::ones({64}, type)}).BackEnd() == "autograd");
+   }
+}
+
+/// A result that zero_() has overwritten has gradients of zeros for all that it was computed from.
+void CheckOverwritten()
+{
+   const auto function = [](const Tensors &t) -> Tensors {
+      auto own = std::get<0>((t[0].sin() * t[1]).tanh().cummax(0));
+      const auto seen = own.transpose(0, 1);
+      own.zero_();
+      return {own * 1, (t[0] / (1 + t[1].square())).exp(), seen + 1};
+   };
+   CheckSubsets("overwritten", function, {torch::randn({300, 40}), torch::randn({300, 40})}, CladTorch::kAnyBackEnd);
+}
+
+/// What has no module or function is refused; a function that resets itself goes on.
+void CheckRefusals()
+{
+   const auto says = [](const std::function<void()> &mistake, const std::string &part) {
+      try {
+         mistake();
+      } catch (const std::exception &e) {
+         return std::string(e.what()).find(part) != std::string::npos;
+      }
+      return false;
+   };
+   const auto x = torch::ones({3, 4});
+   CHECK(says([&] { CladTorch::Compile(std::shared_ptr<torch::nn::LinearImpl>(), {x}); }, "the module is a null pointer"));
+   CHECK(says([&] { const c10::InferenceMode on; CladTorch::Model(torch::nn::Sequential(torch::nn::Linear(4, 1)), {4}); }, "made in inference mode"));
+   torch::Tensor (*none)(const torch::Tensor &) = nullptr;
+   CHECK(says([&] { CladTorch::Compile(none, {x}); }, "the function is a null pointer"));
+   std::unique_ptr<CladTorch::Compiled> own;
+   const auto resets = [&](torch::Tensor t) {
+      if (own && t.size(0) == 5)
+         own->Reset();
+      return t * 2;
+   };
+   own = std::make_unique<CladTorch::Compiled>(CladTorch::Compile(resets, {x}));
+   CHECK(own->Forward({torch::ones({5, 4})}).equal(torch::full({5, 4}, 2.f)) && own->Forward({x}).equal(x * 2));
+   const auto any = CladTorch::Compile([](torch::Tensor t) { return (t > 0).any(0).to(torch::kFloat) * 2; }, {torch::ones({0, 4})});
+   CHECK(any.Reason().find("reduces a dimension without elements") != std::string::npos);
+}
+
 /// Parts of tensors that change in place and are read in between.
 void CheckChanges()
 {
@@ -437,6 +494,10 @@ void compile_outputs()
    CheckChosenRows();
    CheckEmptyRows();
    CheckChanges();
+   CheckFlips<float>(torch::kFloat32);
+   CheckFlips<double>(torch::kFloat64);
+   CheckOverwritten();
+   CheckRefusals();
    CheckConversions();
    CheckSums();
    CheckOptions();

@@ -198,11 +198,18 @@ inline void Change(int change, State &state, const std::function<void()> &reset)
    }
 }
 
+/// \param nudge Factor of the inputs.
 template <class Function, class Forward>
-Shown See(const CallSpec &spec, State &state, unsigned seed, Function function, Forward forward)
+Shown See(const CallSpec &spec, State &state, unsigned seed, Function function, Forward forward, double nudge = 1)
 {
    torch::manual_seed(seed);
    auto inputs = Given(spec.fGiven);
+   if (nudge != 1) {
+      const bool isSame = inputs[0].is_same(inputs[1]);
+      inputs = {inputs[0] * nudge, inputs[1] * nudge};
+      if (isSame)
+         inputs[1] = inputs[0];
+   }
    inputs[0].requires_grad_(spec.fWanted == CallSpec::kBoth || spec.fWanted == CallSpec::kFirst);
    inputs[1].requires_grad_(spec.fWanted == CallSpec::kBoth || (spec.fWanted == CallSpec::kFirst && inputs[0].is_same(inputs[1])));
    auto leaves = inputs;
@@ -356,14 +363,38 @@ inline Tensors ForwardCompiled(const CladTorch::Compiled &function, const Tensor
    return results;
 }
 
+/// The part of the state that differs between eager and compiled runs.
+inline Tensor Inner(const Tensor &square, const Tensor &x)
+{
+   return torch::tanh(x.matmul(square));
+}
+
+/// Whether LibTorch's own results of call `last` are as far apart for inputs that differ by one rounding: as where a batch normalisation
+/// divides by a spread that is one.
+inline bool IsIllConditioned(const Program &program, unsigned last)
+{
+   Shown seen[2];
+   for (int nudged : {0, 1}) {
+      State state;
+      torch::manual_seed(1);
+      state.fInner = [square = state.fSquare](Tensor x) { return Inner(square, x); };
+      const auto direct = [&](const Tensors &inputs) { return Run(program, state, inputs); };
+      for (unsigned i = 0; i <= last; ++i) {
+         Change(program.fCalls[i].fChange, state, [] {});
+         seen[nudged] = See(program.fCalls[i], state, i, direct, [&](const Tensors &inputs, Shown &shown) { return ForwardEagerly(program, state, inputs, shown); },
+                            nudged && i == last ? 1 + 1.2e-7 : 1);
+      }
+   }
+   return !Difference(seen[0], seen[1]).empty();
+}
+
 /// How a compiled program differs; empty if it does not.
 inline std::string Differs(const Program &program, std::string &backEnd)
 {
    State eager, compiled;
    torch::manual_seed(1);
-   const auto inner = [](const Tensor &square, const Tensor &x) { return torch::tanh(x.matmul(square)); };
-   eager.fInner = [&, square = eager.fSquare](Tensor x) { return inner(square, x); };
-   const auto other = CladTorch::Compile([&, square = compiled.fSquare](Tensor x) { return inner(square, x); }, {torch::randn({3, 4})});
+   eager.fInner = [square = eager.fSquare](Tensor x) { return Inner(square, x); };
+   const auto other = CladTorch::Compile([square = compiled.fSquare](Tensor x) { return Inner(square, x); }, {torch::randn({3, 4})});
    compiled.fInner = [&](Tensor x) { return other(x); };
    const auto direct = [&](const Tensors &inputs) { return Run(program, eager, inputs); };
    CladTorch::CompileOptions options;
@@ -390,7 +421,7 @@ inline std::string Differs(const Program &program, std::string &backEnd)
       const auto found = See(spec, compiled, i, [&](const Tensors &inputs) { return function->CallAll(inputs); },
                              [&](const Tensors &inputs, Shown &seen) { return ForwardCompiled(*function, inputs, seen); });
       const auto difference = Difference(wanted, found, HasFlatStep(program));
-      if (!difference.empty())
+      if (!difference.empty() && !IsIllConditioned(program, i))
          return "call " + std::to_string(i) + ": " + difference;
    }
    return {};

@@ -288,7 +288,7 @@ void CheckRefusals()
    refuses("a captured tensor", [=](Tensor x) mutable {
       total.add_(x.detach().sum(0));
       return x.cumsum(1);
-   }, {"changes tensors"});
+   }, {"changes a tensor that is no buffer", "in evaluation"});
    Refuses("a device", [] {
       auto options = Options(1);
       options.fDevice = "cuda:0";

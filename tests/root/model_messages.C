@@ -25,6 +25,19 @@ nn::Sequential Perceptron()
    return nn::Sequential(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 1));
 }
 
+/// Changes its own weights.
+struct Clamped : nn::Module {
+   nn::Linear a = register_module("a", nn::Linear(4, 1));
+   Tensor forward(Tensor x)
+   {
+      {
+         const torch::NoGradGuard off;
+         a->weight.clamp_(-0.01, 0.01);
+      }
+      return a->forward(x);
+   }
+};
+
 Dataset Events(int rows)
 {
    const auto list = [](ULong64_t entry) {
@@ -108,6 +121,13 @@ std::vector<Mistake> Mistakes()
       {"converted later", after([](nn::Sequential net) { net->to(torch::kFloat64); }), {"'0.weight' of Sequential was moved or converted", "Double"}},
       {"replaced", after([](nn::Sequential net) { net->parameters()[1].set_data(torch::zeros({8})); }), {"'0.bias' of Sequential was replaced (torch::load, set_data)", "make a new Model"}},
       {"a second model", after([](nn::Sequential net) { Model(net, {4}); }), {"another Model was made of the same Sequential", "a module of its own"}},
+      {"frozen later", after([](nn::Sequential net) { net->parameters()[0].set_requires_grad(false); }), {"requires_grad of '0.weight' of Sequential was changed", "make a new Model"}},
+      {"a hook later", after([](nn::Sequential net) { net->parameters()[0].register_hook([](Tensor t) { return t * 0; }); }), {"'0.weight' of Sequential has a hook on its gradient", "fGradient = kAutograd"}},
+      {"a branch on the batch", Of([](Tensor x) { return x.matmul(gWeights) * (x.size(0) > 64 ? 2 : 1); }), {"function computes an event among 257 differently than among 6", "branched on the number of events"}},
+      {"a branch on a large batch", [] { Model(nn::Sequential(nn::Linear(4, 1), nn::Functional([](Tensor x) { return x * (x.size(0) > 300 ? 2 : 1); })), {4}).Fit(Events(600), Options(400)); }, {"Sequential computes an event among 400 differently than among 6"}},
+      {"a branch on a batch of long events", [] { Model(nn::Sequential(nn::Linear(600, 1), nn::Functional([](Tensor x) { return x * (x.size(0) > 150 ? 2 : 1); })), {600}); }, {"Sequential computes an event among 257 differently than among 6"}},
+      {"noise in evaluation", Of(nn::Sequential(nn::Linear(4, 1), nn::Functional([](Tensor x) { return x * torch::rand({}); }))), {"Sequential draws random numbers (dropout) in evaluation, too", "is_training()"}},
+      {"a parameter that is clamped", [] { Model(std::make_shared<Clamped>(), {4}); }, {"Clamped changes its parameter 'a.weight' by itself"}},
       {"NaN", after([=](nn::Sequential net) { set(net, "2.weight", NAN); }), {"element 3 of parameter '2.weight' is NaN before the fit", "finite numbers"}},
       {"infinity", after([=](nn::Sequential net) { set(net, "1.running_var", INFINITY); }), {"element 3 of running statistic '1.running_var' is inf before the fit"}},
    };
@@ -197,6 +217,26 @@ void CheckProbabilities()
    }
 }
 
+/// A hook that the module has when the model is made is called, by LibTorch; made-up events are float32 whatever the default type.
+void CheckHooks()
+{
+   nn::Sequential net(nn::Linear(4, 1));
+   net->parameters()[0].register_hook([](Tensor t) { return t * 0; });
+   Model model(net, {4});
+   const auto before = net->parameters()[0].detach().clone(), bias = net->parameters()[1].detach().clone();
+   const auto history = model.Fit(Events(300), Options());
+   CHECK(history.Description().find("the parameter '0.weight' has a hook on its gradient") != std::string::npos);
+   CHECK(net->parameters()[0].equal(before) && !net->parameters()[1].equal(bias));
+
+   nn::Sequential other(nn::Linear(4, 1));
+   const auto hook = other->parameters()[0].register_hook([](Tensor t) { return t * 0; });
+   other->parameters()[0].remove_hook(hook); // which leaves an empty place
+   CHECK(Model(other, {4}).Fit(Events(300), Options()).Description().find("hook") == std::string::npos);
+   torch::set_default_dtype(c10::scalarTypeToTypeMeta(torch::kDouble));
+   CHECK(Model(other, {4}).Outputs() == 1);
+   torch::set_default_dtype(c10::scalarTypeToTypeMeta(torch::kFloat));
+}
+
 /// LibTorch's own batch normalisation counts batches; so does that of a model.
 void CheckCounts()
 {
@@ -225,6 +265,7 @@ void model_messages()
    CheckMistakes();
    CheckEndings();
    CheckProbabilities();
+   CheckHooks();
    CheckCounts();
    Passed();
 }

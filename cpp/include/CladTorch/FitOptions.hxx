@@ -187,7 +187,8 @@ struct FitOptions {
    /// predictions of the parameters after that epoch.
    std::vector<Metric> fMetrics;
    /// Called after each epoch; `true` ends the fit there, as if that epoch had been its last one. An exception from it
-   /// ends the fit with an error.
+   /// ends the fit with an error. The model gets what was learned when the fit ends: until then it predicts as before the fit, and
+   /// changes to its parameters are lost.
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< where kClad has no kernels autograd runs, and Fit says so

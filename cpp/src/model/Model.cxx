@@ -70,6 +70,14 @@ const ModelData &Model::Data() const
    return *fData;
 }
 
+/// Data() for a fit with these options.
+const ModelData &Model::DataToFit(const FitOptions &options) const
+{
+   if (Data().fModule)
+      fData->fModule->CheckFit(*fData, options);
+   return *fData;
+}
+
 void Internal::TellUnlike(const ModelData &model, rust::Slice<const float> features)
 {
    if (model.fToldUnlike)

@@ -13,11 +13,13 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iostream>
 #include <list>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <thread>
 
 namespace CladTorch {
 namespace Internal {
@@ -32,6 +34,15 @@ struct LastCall {
 
 /// The remedy for a function that does something else for other numbers of rows.
 constexpr const char *kWithoutBatch = "compile it without fDynamicBatch: each number of rows is then observed by itself";
+
+/// Says which thread makes a specialisation.
+struct Making {
+   explicit Making(std::atomic<std::thread::id> &maker) : fMaker(maker) { fMaker = std::this_thread::get_id(); }
+   ~Making() { fMaker = std::thread::id(); }
+   Making(const Making &) = delete;
+   Making &operator=(const Making &) = delete;
+   std::atomic<std::thread::id> &fMaker;
+};
 
 struct CompiledData {
    /// Shapes remembered: a caller that brings a new one with every call must not fill the memory.
@@ -97,6 +108,7 @@ struct CompiledData {
       }
       // One thread at a time makes new ones, which takes seconds with a compiler; existing ones are found meanwhile.
       const std::lock_guard<std::mutex> making(fMaking);
+      const Making maker(fMaker);
       {
          const std::shared_lock<std::shared_mutex> reading(fMutex);
          if (auto known = Known(mode, inputs, wanted))
@@ -132,6 +144,8 @@ struct CompiledData {
 
    void Reset()
    {
+      if (fMaker == std::this_thread::get_id())
+         throw std::runtime_error("Reset() is called by the function itself while it is observed: call it between calls of the function");
       const std::lock_guard<std::mutex> making(fMaking);
       const std::unique_lock<std::shared_mutex> writing(fMutex);
       fSpecialisations.clear();
@@ -277,6 +291,7 @@ private:
    const std::vector<const torch::nn::Module *> fModules;
    std::vector<std::pair<std::vector<bool>, std::shared_ptr<const Specialisation>>> fSpecialisations; ///< by Mode()
    std::mutex fMaking; ///< for making new ones
+   std::atomic<std::thread::id> fMaker{}; ///< the thread that holds it
    std::size_t fMisses = 0; ///< calls when all places were taken; guarded by fMaking
    std::string fInconstant; ///< why the function is not observed again; guarded by fMaking
    std::list<std::pair<std::vector<bool>, DynamicBatch>> fBatches; ///< by Mode()

@@ -108,6 +108,8 @@ std::shared_ptr<LossData> ObserveLoss(ListFunction loss, std::size_t outputs, st
          return observed;
       } catch (const Thrown &first) {
          thrown += first.Message();
+      } catch (const Unobservable &e) {
+         throw std::runtime_error(kName + ": " + e.what());
       }
       if (outputs == 1 || labels != 1)
          throw std::runtime_error(thrown);

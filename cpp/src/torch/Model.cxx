@@ -28,6 +28,9 @@ namespace {
 /// Events of the first observation. Not 1, which is broadcast, and an unlikely length of another dimension.
 constexpr std::int64_t kEvents = 6;
 
+/// Events among which an event is computed as among a few; a fit checks the size of its batches, too.
+constexpr std::int64_t kManyEvents = 257;
+
 /// A function observed in one mode.
 struct InOneMode {
    DynamicBatch fBatch;
@@ -204,11 +207,19 @@ std::shared_ptr<ModelData> OfOperators(const NetworkParts &parts, InOneMode trai
    return model;
 }
 
+/// Why LibTorch trains a network with such a parameter.
+std::string HasHook(const std::string &path)
+{
+   return (path.empty() ? "a parameter" : "the parameter '" + path + "'") + " has a hook on its gradient (register_hook())";
+}
+
 std::shared_ptr<ModelData> Make(const NetworkParts &parts)
 {
    std::optional<InOneMode> training, evaluation;
    std::string why;
    try {
+      if (const auto hooked = Hooked(parts.fWhole.Placed().fTensors))
+         throw std::runtime_error(HasHook(parts.fNetwork.NameOf(*hooked).fPath));
       training.emplace(LookInMode(parts.fNetwork, true));
       evaluation.emplace(LookInMode(parts.fNetwork, false));
    } catch (const std::exception &e) {
@@ -264,6 +275,7 @@ ModelOf(ListFunction function, std::shared_ptr<torch::nn::Module> module, const 
    if (parts.fSpec.evaluates_one)
       for (const auto &events : hasKernels ? TensorList{network.Events(kEvents)} : network.EventsOfBothSigns(kEvents))
          network.CheckOneEvent(events);
+   network.CheckBatches(kManyEvents);
    model->fModule = std::make_shared<ModelLink>(network, parts.fCalls->Tensors());
    model->fCounts = model->fModule->Counts();
    model->fModule->Share(model);

@@ -24,6 +24,9 @@ ModelLink::ModelLink(Network network, PlacedTensors tensors) : fNetwork(std::mov
 {
    for (const auto &tensor : fTensors.fTensors)
       fFixed.push_back(Memory(tensor));
+   if (const auto *module = fNetwork.Module())
+      for (const auto &parameter : module->parameters())
+         fRequired.emplace_back(parameter, parameter.requires_grad());
 }
 
 ModelLink::~ModelLink()
@@ -63,6 +66,22 @@ void ModelLink::Check(const ModelData &model) const
          throw std::runtime_error(WhyElsewhere(tensors[i]));
 }
 
+void ModelLink::CheckFit(const ModelData &model, const FitOptions &options) const
+{
+   if (fShared.lock().get() != &model)
+      return; // as above
+   const auto idle = ModuleCalls::Idle();
+   for (const auto &[parameter, required] : fRequired)
+      if (parameter.requires_grad() != required)
+         throw std::runtime_error("requires_grad of " + Shown(parameter) + " was changed since the model was made: make a new Model of the "
+                                  "module, which trains what requires a gradient then");
+   if (Core::model_has_kernels(*model.fCore) && options.fGradient == kClad)
+      if (const auto hooked = Hooked(fTensors.fTensors))
+         throw std::runtime_error(Shown(*hooked) + " has a hook on its gradient (register_hook()), which kernels do not call: set "
+                                  "fGradient = kAutograd, or make a new Model of the module");
+   fNetwork.CheckBatches(options.fBatchSize);
+}
+
 void ModelLink::Share(const std::shared_ptr<ModelData> &model)
 {
    const auto idle = ModuleCalls::Idle();
@@ -93,12 +112,18 @@ void ModelLink::Take()
    }
 }
 
+/// For messages.
+std::string ModelLink::Shown(const torch::Tensor &tensor) const
+{
+   const auto path = fNetwork.NameOf(tensor).fPath;
+   return (path.empty() ? "a tensor" : "'" + path + "'") + " of " + fNetwork.Name();
+}
+
 /// Why a tensor has other memory than the model's.
 std::string ModelLink::WhyElsewhere(const torch::Tensor &tensor) const
 {
    const auto &name = fNetwork.Name();
-   const auto path = fNetwork.NameOf(tensor).fPath;
-   const auto what = path.empty() ? "a tensor of " + name : "'" + path + "' of " + name;
+   const auto what = Shown(tensor);
    if (fTaken)
       return "another Model was made of the same " + name + " since, and the module's parameters are that one's: use it, or "
              "make each Model of a module of its own";

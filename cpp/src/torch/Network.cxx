@@ -6,6 +6,7 @@
 #include "cladtorch/src/bridge/network.rs.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/autograd/cpp_hook.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
@@ -23,6 +24,9 @@ constexpr double kAlike = 1e-3;
 
 /// The largest number of elements of an event.
 constexpr std::size_t kWidest = 1 << 24;
+
+/// Events that are compared between batches, and the most elements of a batch for that.
+constexpr std::int64_t kCompared = 6, kMostCompared = 1 << 19;
 
 std::string Shown(const std::vector<std::size_t> &shape)
 {
@@ -117,6 +121,9 @@ void Network::CheckTensor(const std::string &what, const torch::Tensor &tensor) 
 {
    if (!tensor.defined())
       return;
+   if (tensor.is_inference())
+      throw std::runtime_error(what + " of " + fName + " was made in inference mode, in which nothing trains: make the module "
+                               "outside of c10::InferenceMode");
    if (!tensor.is_cpu() || tensor.layout() != torch::kStrided)
       throw std::runtime_error(what + " of " + fName + " is on " + tensor.device().str() + " or sparse: move the module with "
                                "to(torch::kCPU)");
@@ -148,14 +155,14 @@ torch::Tensor Network::Events(std::int64_t rows) const
    std::vector<std::int64_t> sizes{rows};
    sizes.insert(sizes.end(), fShape.begin(), fShape.end());
    auto generator = at::detail::createCPUGenerator(1);
-   return torch::rand(sizes, generator);
+   return torch::rand(sizes, generator, torch::kFloat32); // whatever the default type is
 }
 
 TensorList Network::EventsOfBothSigns(std::int64_t rows) const
 {
    TensorList events{Events(rows)};
    auto generator = at::detail::createCPUGenerator(1);
-   const auto normal = torch::randn(events[0].sizes(), generator);
+   const auto normal = torch::randn(events[0].sizes(), generator, torch::kFloat32);
    if (Takes(normal, false))
       events.push_back(normal);
    return events;
@@ -228,8 +235,18 @@ Trial Network::Train(std::int64_t rows) const
    }
    for (const auto &storage : rehearsal.Changed())
       if (std::none_of(known.begin(), known.end(), [&](const auto &one) { return one.is_alias_of(storage); }))
-         trial.fOther = "a tensor that is no buffer of a module (register_buffer)";
+         trial.fOther = WhatLiesIn(storage);
    return trial;
+}
+
+std::string Network::WhatLiesIn(const c10::Storage &storage) const
+{
+   if (fModule)
+      for (const auto &[kind, tensors] : {std::make_pair("parameter", fModule->named_parameters()), {"buffer", fModule->named_buffers()}})
+         for (const auto &named : tensors)
+            if (named.value().defined() && named.value().storage().is_alias_of(storage))
+               return std::string("its ") + kind + " '" + named.key() + "' by itself";
+   return "a tensor that is no buffer of a module (register_buffer)";
 }
 
 void Network::CheckEvaluation(std::int64_t rows) const
@@ -238,10 +255,14 @@ void Network::CheckEvaluation(std::int64_t rows) const
    const Rehearsal rehearsal(*this, false, false, {events});
    const auto first = Call(events.clone()).clone(), second = Call(events.clone());
    const auto same = ((first == second) | ((first != first) & (second != second))).all().item<bool>();
-   if (!same || !rehearsal.Changed().empty())
-      throw std::runtime_error(fName + " draws random numbers (dropout) or changes tensors (running statistics) in evaluation, "
-                               "too: give the torch::nn module itself, whose train() and eval() a model switches, not a "
-                               "function that calls it; a network that Python traces has to be in eval() then");
+   const auto changed = rehearsal.Changed();
+   const std::string remedy = fModule ? "leave that to training (is_training())"
+                                      : "give the torch::nn module itself, whose train() and eval() a model switches, not a function "
+                                        "that calls it; a network that Python traces has to be in eval() then";
+   if (!changed.empty())
+      throw std::runtime_error(fName + " changes " + WhatLiesIn(changed[0]) + " in evaluation, too: " + remedy);
+   if (!same)
+      throw std::runtime_error(fName + " draws random numbers (dropout) in evaluation, too, or depends on how often it was called: " + remedy);
    Call(Events(rows + 1));
 }
 
@@ -257,6 +278,22 @@ void Network::CheckOneEvent(const torch::Tensor &events) const
          throw std::runtime_error(fName + " computes an event by itself differently than among others: an event of a model has the "
                                           "same outputs in any batch");
    }
+}
+
+void Network::CheckBatches(std::int64_t rows) const
+{
+   rows = std::min(rows, kMostCompared / Events(1).numel());
+   if (rows <= kCompared)
+      return;
+   const auto events = Events(rows);
+   const Rehearsal rehearsal(*this, false, false, {events});
+   const auto first = [&](const torch::Tensor &batch) { return Call(batch.clone()).slice(0, 0, kCompared).clone().reshape({kCompared, -1}); };
+   const auto among = first(events), fewer = first(events.slice(0, 0, kCompared));
+   const auto scale = 1 + among.abs().nan_to_num(0, 0, 0).max();
+   if (!torch::allclose(among / scale, fewer / scale, kAlike, kAlike, true))
+      throw std::runtime_error(fName + " computes an event among " + std::to_string(rows) + " differently than among " +
+                               std::to_string(kCompared) + ", as if it branched on the number of events (size(0)): an event of a "
+                               "model has the same outputs in any batch");
 }
 
 void Network::CheckEventsAreApart(torch::Tensor events) const
@@ -326,6 +363,21 @@ TensorList Leaves(const torch::Tensor &outputs)
          visit(edge.function.get());
    }
    return leaves;
+}
+
+std::optional<torch::Tensor> Hooked(const TensorList &tensors)
+{
+   for (const auto &tensor : tensors) {
+      const auto *meta = torch::autograd::impl::get_autograd_meta(tensor);
+      if (!meta)
+         continue;
+      const auto &own = meta->cpp_hooks_list_; // remove_hook() leaves an empty place; all of them are one of hooks()
+      const std::size_t lists = own ? 1 : 0;
+      if (torch::autograd::impl::hooks(tensor).size() > lists ||
+          (own && std::any_of(own->begin(), own->end(), [](const auto &hook) { return bool(hook); })))
+         return tensor;
+   }
+   return std::nullopt;
 }
 
 std::string LastActivation(const torch::Tensor &outputs)

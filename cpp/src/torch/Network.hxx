@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +77,9 @@ public:
    void CheckEventsAreApart(torch::Tensor events) const;
    /// Throws if a single event, for a network that takes one, has other outputs than the same event among `events`.
    void CheckOneEvent(const torch::Tensor &events) const;
+   /// Throws if the first events of a batch of so many (fewer where events are long) have other outputs than in a small batch, in
+   /// evaluation.
+   void CheckBatches(std::int64_t rows) const;
    /// The tensors that operators round in evaluation of `events`, except those computed from parameters; side effects
    /// are undone.
    TensorList Rounded(const torch::Tensor &events) const;
@@ -86,6 +90,7 @@ private:
    class Rehearsal;
    bool Takes(const torch::Tensor &events, bool training) const;
    std::string WhyNothingTrains() const;
+   std::string WhatLiesIn(const c10::Storage &storage) const;
    void CheckTensor(const std::string &what, const torch::Tensor &tensor) const;
 
    ListFunction fFunction;
@@ -99,6 +104,9 @@ void CheckShape(const std::vector<std::size_t> &shape);
 
 /// The tensors that require a gradient and from which `outputs` were computed.
 TensorList Leaves(const torch::Tensor &outputs);
+
+/// The first tensor with a hook on its gradient.
+std::optional<torch::Tensor> Hooked(const TensorList &tensors);
 
 /// The activation after which the outputs are not logits: "Sigmoid", "LogSigmoid", "Softmax"; otherwise empty.
 /// `outputs` have their graph.

@@ -381,7 +381,15 @@ bool SamePlace(const torch::Tensor &a, const torch::Tensor &b)
 
 namespace {
 
-/// Four independent chains of multiplications, so that the hash is as fast as memory. Changing one word always changes it.
+/// An odd factor: the product determines the number.
+std::uint64_t Mixed(std::uint64_t number)
+{
+   number *= 0x9e3779b97f4a7c15;
+   return number ^ number >> 32;
+}
+
+/// Four independent chains of multiplications, so that the hash is as fast as memory. Each step is one-to-one, and brings high bits, as
+/// those of signs, down to all others.
 std::uint64_t HashOf(std::string_view bytes)
 {
    constexpr std::size_t kChains = 4, kBlock = kChains * sizeof(std::uint64_t);
@@ -390,11 +398,11 @@ std::uint64_t HashOf(std::string_view bytes)
       std::uint64_t words[kChains] = {};
       std::memcpy(words, bytes.data(), std::min(kBlock, bytes.size()));
       for (std::size_t i = 0; i < kChains; ++i)
-         chains[i] = (chains[i] ^ words[i]) * 0x9e3779b97f4a7c15; // odd: the product determines the factor
+         chains[i] = Mixed(chains[i] ^ words[i]);
    }
    std::uint64_t hash = 0;
    for (const auto chain : chains)
-      hash = ((hash << 7 | hash >> 57) ^ chain) * 0x9e3779b97f4a7c15;
+      hash = Mixed(hash ^ chain);
    return hash;
 }
 

@@ -296,6 +296,12 @@ bool MakesTensor(const Node &node)
           !schema->returns()[0].alias_info();
 }
 
+/// LibTorch has no derivative of its out-of-place form; ReplaceChangesInPlace() knows another one.
+bool IsCopy(const Node &node)
+{
+   return node.kind() == c10::Symbol::aten("copy_");
+}
+
 /// If an operator changes a tensor that another one has just made and that has no other users, as `linear` adds its
 /// bias, the out-of-place form has the same effect. LibTorch's own pass, which comes after this, gives up if the result
 /// becomes part of lists (chunk).
@@ -306,7 +312,7 @@ void ReplaceChangesOfOwn(Graph &graph)
       const auto name = WithoutUnderscore(*node);
       const auto *changed = node->inputs().empty() ? nullptr : node->input(0);
       if (name == c10::Symbol() || !changed || changed->uses().size() != 1 || !MakesTensor(*changed->node()) ||
-          node->outputs().size() != 1 || !HaveOneType(*node))
+          node->outputs().size() != 1 || !HaveOneType(*node) || IsCopy(*node))
          continue;
       const torch::jit::WithInsertPoint here(node);
       auto *made = graph.create(name, node->inputs())->copyMetadata(node);
@@ -369,7 +375,7 @@ TensorList Simplify(std::shared_ptr<Graph> graph, const std::function<bool(const
    auto captured = LiftConstants(*graph, isMade); // before anything is computed from them: they may change
    TakeCompositesApart(*graph);
    ReplaceChangesOfOwn(*graph);
-   torch::jit::RemoveTensorMutation(graph);
+   torch::jit::RemoveTensorMutation(graph, [](Node *node) { return !IsCopy(*node); });
    ReplaceChangesInPlace(*graph);
    SpellOutFills(*graph);
    torch::jit::EliminateDeadCode(graph);

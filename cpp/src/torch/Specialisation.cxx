@@ -184,6 +184,17 @@ void Specialisation::MakeParts(const Observation &observation, const CompileOpti
    }
 }
 
+namespace {
+
+/// The result with a gradient of zeros, as LibTorch has it of a tensor that zero_() has overwritten.
+torch::Tensor WithZeroGradient(const torch::Tensor &result, const torch::Tensor &argument)
+{
+   const auto never = torch::zeros({}, result.options().dtype(torch::kBool).requires_grad(false));
+   return result.is_floating_point() ? torch::where(never, argument.sum().to(result.scalar_type()), result) : result;
+}
+
+} // namespace
+
 Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
                                std::string reason)
    : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(wanted), fReason(std::move(reason))
@@ -260,6 +271,12 @@ TensorList Specialisation::OnLibTorch(const TensorList &inputs) const
       return (*fFunction)(inputs); // kernels have no forward derivatives
    auto outputs = (*fParts)(arguments);
    Count();
+   for (std::size_t i = 0; i < outputs.size() && torch::GradMode::is_enabled(); ++i) {
+      const bool isConstant = !outputs[i].requires_grad();
+      for (std::size_t j = 0; isConstant && j < arguments.size(); ++j)
+         if (fReached[i][j] && arguments[j].requires_grad())
+            outputs[i] = WithZeroGradient(outputs[i], arguments[j]);
+   }
    return outputs;
 }
 

@@ -76,7 +76,7 @@ CladTorch::CrossValidation Model::CrossValidate(const Dataset &data, int folds, 
 {
    return LongCall(Where("CrossValidate"), [&](const InterruptScope &interrupt) {
       CheckSeveralFits(options);
-      Data(); // the module that it came from still has its parameters
+      DataToFit(options);
       const auto start = StartOf(fData, "cross-validate");
       const auto &events = *data.fData->fCore;
       const auto foldOf = Core::fit_folds(*start->fCore, events, ToSpec(options), static_cast<std::size_t>(std::max(0, folds)));

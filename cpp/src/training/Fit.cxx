@@ -147,8 +147,9 @@ History Model::FitDataset(const Dataset &data, const FitOptions &options, const 
             CheckWeight(*validation->fData);
          const auto spec = ToSpec(own);
          const auto &judges = validation ? *validation->fData->fCore : events;
-         auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
-                                   : Core::trainer_new(*Data().fCore, events, spec, *loss.fCore);
+         const auto &model = *DataToFit(own).fCore;
+         auto trainer = validation ? Core::trainer_validated(model, events, judges, spec)
+                                   : Core::trainer_new(model, events, spec, *loss.fCore);
          if (!path.empty())
             Core::trainer_resume(*trainer, path);
          return RunEpochs(Training(own, spec, *trainer, events, judges), interrupt);
@@ -225,7 +226,7 @@ History Model::FitStream(const Stream &stream, const FitOptions &options, const 
          const auto start = [&] {
             auto sample = data->Epoch(0, kTraining, spec);
             const ReadingThread thread(data, *sample);
-            const auto &model = *Data().fCore;
+            const auto &model = *DataToFit(own).fCore;
             return validation
                       ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
                       : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);

@@ -133,7 +133,7 @@ SearchRound::SearchRound(RandomSearchData &search, const Dataset &data, const Fi
    if (options.fSplitSeed == 0)
       fOptions.fSplitSeed = options.fSeed; // which may be drawn
    for (const auto &model : search.fModels) {
-      model.Data(); // the module that it came from still has its parameters
+      model.DataToFit(fOptions);
       fStarts.push_back(StartOf(model.fData, "search with"));
    }
    const SearchTerms terms{fOptions.fSeed, fOptions.fSplitSeed, fOptions.fValidation, folds, data.Rows()};

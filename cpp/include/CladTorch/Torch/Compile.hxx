@@ -4,6 +4,7 @@
 #ifndef CLADTORCH_TORCH_COMPILE
 #define CLADTORCH_TORCH_COMPILE
 
+#include <CladTorch/Error.hxx>
 #include <CladTorch/Torch/LibTorch.hxx>
 
 #include <cstddef>
@@ -248,6 +249,8 @@ struct IsModule<std::shared_ptr<M>, std::enable_if_t<std::is_base_of_v<torch::nn
 template <class M>
 std::shared_ptr<M> ModulePointer(std::shared_ptr<M> module)
 {
+   if (!module)
+      throw Error("the module is a null pointer: make it first (std::make_shared)");
    return module;
 }
 template <class M>
@@ -260,6 +263,9 @@ std::shared_ptr<M> ModulePointer(const torch::nn::ModuleHolder<M> &module)
 template <class F>
 ListFunction AsListFunction(F function)
 {
+   if constexpr (std::is_pointer_v<F>)
+      if (!function)
+         throw Error("the function is a null pointer");
    constexpr auto fewest = Fewest<F>(); // first, because a generic lambda accepts any number of arguments
    if constexpr (fewest > 0)
       return [function = std::move(function)](const TensorList &inputs) mutable {

@@ -111,6 +111,10 @@ pub fn obstacle(op: &str) -> Option<String> {
     if has_kernels(op) {
         return None;
     }
+    if name.strip_suffix('_').is_some_and(|plain| has_kernels(&format!("aten::{plain}"))) {
+        let why = "changes a tensor in place through a view that kernels do not follow, or whose memory other tensors may show";
+        return Some(why.to_owned());
+    }
     Some(why_on_libtorch(name).map_or("has no kernel".to_owned(), |why| format!("has no kernel: {why}")))
 }
 

@@ -2,6 +2,7 @@
 //! products.
 
 use std::iter;
+use std::ops::Range;
 
 use super::shape::{clipped, diagonal_of, joined};
 use super::{Call, Lowered, Operator};
@@ -84,9 +85,15 @@ fn replaced(call: &mut Call, x: &Tensor, source: &Tensor, dim: usize, start: usi
     if x.kind != source.kind || x.kind == Kind::Index || source.view.sizes.get(dim) != Some(&(end - start)) {
         return Err(call.refuse("puts another type or size in its place"));
     }
-    let mut parts = call.pieces(x, dim, 0..start);
+    // What others read stays as a whole, and changes where it lies.
+    let is_read = call.is_read(x);
+    let stays = |range: Range<usize>| match is_read {
+        true => vec![part(x, dim, range.start, range.len())],
+        false => call.pieces(x, dim, range),
+    };
+    let mut parts = stays(0..start);
     parts.push(source.clone());
-    parts.extend(call.pieces(x, dim, end..shape[dim]));
+    parts.extend(stays(end..shape[dim]));
     parts.retain(|part| !part.view.is_empty());
     let value = joined(call, parts, &shape, dim)?.remove(0);
     Ok(vec![Tensor { kind: x.kind, ..value }])

@@ -271,7 +271,7 @@ impl Fit {
         }
         self.loss_sum += self.total(outcome?);
         self.rows += spread.map_or(order.len(), Spread::total);
-        self.check_finite("training loss", self.loss_sum)
+        self.check_finite("training loss", self.loss_sum, self.epochs + 1)
     }
 
     /// The mean loss over the rows `order`, which weigh `weight` together, in the units of the labels. All processes have them.
@@ -285,7 +285,7 @@ impl Fit {
         let Fit { engine, scaler, target, .. } = self;
         let loss = engine.evaluate(rows(events, scaler, target.as_ref(), self.weight_scale), order)?;
         let mean = self.unit.of_labels(self.total(loss) / weight);
-        self.check_finite("validation loss", mean)?;
+        self.check_finite("validation loss", mean, self.epochs + 1)?;
         Ok(mean)
     }
 
@@ -311,7 +311,7 @@ impl Fit {
     /// The mean loss of the epoch that ends here, whose events weigh `weight` together, in the units of the labels.
     pub fn train_loss(&mut self, weight: f64) -> Result<f64> {
         let loss = std::mem::take(&mut self.loss_sum) / weight;
-        self.check_finite("training loss", loss)?;
+        self.check_finite("training loss", loss, self.epochs + 1)?;
         self.watch.epoch(u64::from(self.epochs) + 1, loss, self.unit);
         Ok(self.unit.of_labels(loss))
     }
@@ -364,10 +364,10 @@ impl Fit {
         self.watch.said()
     }
 
-    fn check_finite(&self, what: &str, value: f64) -> Result<()> {
+    fn check_finite(&self, what: &str, value: f64, epoch: u32) -> Result<()> {
         match value.is_finite() {
             true => Ok(()),
-            false => Err(diverged(what, value, &format!("after epoch {}", self.epochs + 1), &self.options)),
+            false => Err(diverged(what, value, &format!("after epoch {epoch}"), &self.options)),
         }
     }
 
@@ -400,7 +400,7 @@ impl Fit {
             options: Some(self.decided()),
         };
         let extreme = parameters.iter().copied().find(|parameter| !parameter.is_finite());
-        self.check_finite("largest parameter", extreme.unwrap_or(0.0).into())?;
+        self.check_finite("largest parameter", extreme.unwrap_or(0.0).into(), self.epochs)?;
         model.set_parameters(&parameters)?;
         model.set_state(&state)?;
         model.set_training(training)

@@ -50,7 +50,8 @@ impl RowBlocks {
         if !(are_columns && is_whole) || places.len() < 2 || width > NARROW || length < LEAST {
             return Ok(None);
         }
-        let base = base(program, node, places);
+        // Parts that stay in the value's memory would be lost below a copied base.
+        let base = if moves.contains(&false) { None } else { base(program, node, places) };
         let block = BLOCK / width;
         let moving = node.operands.iter().zip(places).zip(moves).filter(|(_, moves)| **moves);
         let parts = moving.map(|((operand, place), _)| {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::Call;
-use crate::graph::View;
+use crate::graph::Program;
 use crate::graph::program::{Kind, Node, Origin, Primitive, Tensor};
 
 /// Parts of one tensor up to which each change names them all again.
@@ -19,7 +19,7 @@ impl Call<'_, '_> {
             let end = start + part.view.sizes[dim];
             let (first, last) = (range.start.max(start), range.end.min(end));
             if first < last {
-                pieces.push(piece(&part, dim, first - start..last - start));
+                pieces.push(Tensor { kind: x.kind, ..piece(part, dim, first - start..last - start) });
             }
             start = end;
         }
@@ -28,37 +28,47 @@ impl Call<'_, '_> {
 
     /// The elements of `x` in this range of `dim`: those of a part, if there are all of them.
     pub fn read(&self, x: &Tensor, dim: usize, range: Range<usize>) -> Tensor {
-        match &mut self.pieces(x, dim, range.clone())[..] {
+        match &self.pieces(x, dim, range.clone())[..] {
             [one] => one.clone(),
             _ => piece(x, dim, range),
         }
     }
 
+    /// Whether a node reads `x`, or any part of its buffer.
+    pub fn is_read(&self, x: &Tensor) -> bool {
+        let Program { nodes, buffers, .. } = &self.lowering.program;
+        let Origin::Node(index) = buffers[x.buffer].origin else { return true };
+        nodes[index + 1..].iter().flat_map(|node| &node.operands).any(|operand| operand.buffer == x.buffer)
+    }
+
     /// The parts that `x` was joined from along `dim`.
-    fn parts(&self, x: &Tensor, dim: usize) -> Option<Vec<Tensor>> {
+    fn parts(&self, x: &Tensor, dim: usize) -> Option<&[Tensor]> {
         let program = &self.lowering.program;
         let Origin::Node(index) = program.buffers[x.buffer].origin else { return None };
-        let Node { primitive: Primitive::Concat { places, .. }, operands, shape, .. } = &program.nodes[index] else {
+        let Node { primitive: Primitive::Concat { places, .. }, operands, .. } = &program.nodes[index] else {
             return None;
         };
-        let whole = View::contiguous(shape);
         // A detached value has another adjoint than its parts.
         let is_active = operands.iter().any(|operand| program.is_active(operand));
-        if x.view != whole || operands.len() > MOST_PARTS || program.is_active(x) != is_active {
+        let is_whole = x.view.len() == program.buffers[x.buffer].length && x.view.offset == 0 && x.view.is_contiguous();
+        if !is_whole || operands.len() > MOST_PARTS || program.is_active(x) != is_active {
             return None;
         }
         let mut start = 0;
-        let mut parts = Vec::new();
         for (operand, place) in operands.iter().zip(places) {
             let length = *place.sizes.get(dim)?;
-            let is_next = start + length <= shape[dim] && *place == whole.narrow(dim, start, length, 1);
+            let are_others_whole =
+                place.sizes.iter().zip(&x.view.sizes).enumerate().all(|(d, (a, b))| d == dim || a == b);
+            let is_next = place.rank() == x.view.rank()
+                && place.offset == start * x.view.strides[dim]
+                && place.strides == x.view.strides
+                && are_others_whole;
             if !is_next || operand.view.sizes != place.sizes || operand.kind == Kind::Index {
                 return None;
             }
-            parts.push(Tensor { kind: x.kind, ..operand.clone() });
             start += length;
         }
-        (start == shape[dim]).then_some(parts)
+        (start == x.view.sizes[dim]).then_some(operands)
     }
 }
 

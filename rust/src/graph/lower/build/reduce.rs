@@ -34,7 +34,7 @@ impl Call<'_, '_> {
     pub fn max(&mut self, x: &Tensor, dims: &[usize], keep: bool, ties: Ties) -> Result<Tensor> {
         let columns: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
         if columns == 0 {
-            return Err(self.refuse("takes the greatest of no elements"));
+            return Err(self.refuse("reduces a dimension without elements"));
         }
         self.of_rows(x, dims, keep, Primitive::Max { columns, ties })
     }
