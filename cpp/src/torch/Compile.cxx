@@ -492,6 +492,12 @@ TensorList Call(CompiledData &data, const TensorList &inputs)
 }
 
 } // namespace
+
+void RefuseNull(const std::string &what)
+{
+   TorchGuard("CladTorch", [&] { throw std::invalid_argument("the " + what + " is a null pointer"); });
+}
+
 } // namespace Internal
 
 using namespace Internal;

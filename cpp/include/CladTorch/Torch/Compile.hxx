@@ -4,7 +4,6 @@
 #ifndef CLADTORCH_TORCH_COMPILE
 #define CLADTORCH_TORCH_COMPILE
 
-#include <CladTorch/Error.hxx>
 #include <CladTorch/Torch/LibTorch.hxx>
 
 #include <cstddef>
@@ -246,11 +245,14 @@ struct IsModule : std::is_base_of<torch::detail::ModuleHolderIndicator, F> {};
 template <class M>
 struct IsModule<std::shared_ptr<M>, std::enable_if_t<std::is_base_of_v<torch::nn::Module, M>>> : std::true_type {};
 
+/// Throws that a function or module is a null pointer.
+void RefuseNull(const std::string &what);
+
 template <class M>
 std::shared_ptr<M> ModulePointer(std::shared_ptr<M> module)
 {
    if (!module)
-      throw Error("the module is a null pointer: make it first (std::make_shared)");
+      RefuseNull("module");
    return module;
 }
 template <class M>
@@ -265,7 +267,7 @@ ListFunction AsListFunction(F function)
 {
    if constexpr (std::is_pointer_v<F>)
       if (!function)
-         throw Error("the function is a null pointer");
+         RefuseNull("function");
    constexpr auto fewest = Fewest<F>(); // first, because a generic lambda accepts any number of arguments
    if constexpr (fewest > 0)
       return [function = std::move(function)](const TensorList &inputs) mutable {
