@@ -6,7 +6,6 @@
 #include "cladtorch/src/bridge/network.rs.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <torch/csrc/autograd/cpp_hook.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
@@ -63,6 +62,13 @@ void CheckOutputs(const TensorList &results, std::int64_t rows, const std::strin
       refuse("a tensor of type " + std::string(c10::toString(result.scalar_type())));
    if (result.dim() == 0 || result.dim() > 2 || result.size(0) != rows || result.numel() == 0)
       refuse("a tensor of shape " + c10::str(result.sizes()));
+}
+
+/// Whether outputs among others are those of the same events in another batch.
+bool AreAlike(const torch::Tensor &among, const torch::Tensor &others)
+{
+   const auto scale = 1 + among.abs().nan_to_num(0, 0, 0).max();
+   return torch::allclose(among / scale, others / scale, kAlike, kAlike, true);
 }
 
 /// Operators that change only the shape, by the names of their nodes in LibTorch's graph.
@@ -272,9 +278,7 @@ void Network::CheckOneEvent(const torch::Tensor &events) const
    const Rehearsal rehearsal(*this, false, false, {events});
    const auto all = Call(events.clone()).clone().reshape({rows, -1});
    for (std::int64_t row = 0; row < rows; ++row) {
-      const auto among = all[row], alone = Call(events.slice(0, row, row + 1).clone()).reshape({-1});
-      const auto scale = 1 + among.abs().nan_to_num(0, 0, 0).max();
-      if (!torch::allclose(among / scale, alone / scale, kAlike, kAlike, true))
+      if (!AreAlike(all[row], Call(events.slice(0, row, row + 1).clone()).reshape({-1})))
          throw std::runtime_error(fName + " computes an event by itself differently than among others: an event of a model has the "
                                           "same outputs in any batch");
    }
@@ -288,9 +292,7 @@ void Network::CheckBatches(std::int64_t rows) const
    const auto events = Events(rows);
    const Rehearsal rehearsal(*this, false, false, {events});
    const auto first = [&](const torch::Tensor &batch) { return Call(batch.clone()).slice(0, 0, kCompared).clone().reshape({kCompared, -1}); };
-   const auto among = first(events), fewer = first(events.slice(0, 0, kCompared));
-   const auto scale = 1 + among.abs().nan_to_num(0, 0, 0).max();
-   if (!torch::allclose(among / scale, fewer / scale, kAlike, kAlike, true))
+   if (!AreAlike(first(events), first(events.slice(0, 0, kCompared))))
       throw std::runtime_error(fName + " computes an event among " + std::to_string(rows) + " differently than among " +
                                std::to_string(kCompared) + ", as if it branched on the number of events (size(0)): an event of a "
                                "model has the same outputs in any batch");
