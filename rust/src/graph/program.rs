@@ -27,6 +27,13 @@ pub struct Tensor {
     pub kind: Kind,
 }
 
+impl Tensor {
+    /// `length` of its elements along `dim`, from `start` on.
+    pub fn narrow(&self, dim: usize, start: usize, length: usize) -> Self {
+        Tensor { view: self.view.narrow(dim, start, length, 1), ..*self }
+    }
+}
+
 /// The kind of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -124,7 +124,6 @@ fn glu(call: &mut Call) -> Lowered {
     if x.view.rank() == 0 || x.view.sizes[dim] != 2 * half {
         return Err(call.refuse("has no two halves"));
     }
-    let part = |start: usize| Tensor { view: x.view.narrow(dim, start, half, 1), ..x.clone() };
-    let gate = call.map(Function::Sigmoid, &[&part(half)])?;
-    Ok(vec![call.map(Function::Mul, &[&part(0), &gate])?])
+    let gate = call.map(Function::Sigmoid, &[&x.narrow(dim, half, half)])?;
+    Ok(vec![call.map(Function::Mul, &[&x.narrow(dim, 0, half), &gate])?])
 }

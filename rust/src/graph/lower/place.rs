@@ -52,10 +52,6 @@ fn trace(call: &mut Call) -> Lowered {
     Ok(vec![call.sum(&diagonal, &[0], false)?])
 }
 
-fn part(x: &Tensor, dim: usize, start: usize, length: usize) -> Tensor {
-    Tensor { view: x.view.narrow(dim, start, length, 1), ..x.clone() }
-}
-
 /// `slice_scatter(x, source, dim, start, end, step)`
 fn slice_scatter(call: &mut Call) -> Lowered {
     let (x, source) = (call.tensor(0)?, call.tensor(1)?);
@@ -88,7 +84,7 @@ fn replaced(call: &mut Call, x: &Tensor, source: &Tensor, dim: usize, start: usi
     // What others read stays as a whole, and changes where it lies.
     let is_read = call.is_read(x);
     let stays = |range: Range<usize>| match is_read {
-        true => vec![part(x, dim, range.start, range.len())],
+        true => vec![x.narrow(dim, range.start, range.len())],
         false => call.pieces(x, dim, range),
     };
     let mut parts = stays(0..start);
@@ -146,18 +142,18 @@ fn bordered(call: &mut Call, border: Border) -> Lowered {
 fn continued(call: &mut Call, x: &Tensor, dim: usize, [before, after]: [usize; 2], border: Border) -> Result<Tensor> {
     let size = x.view.sizes[dim];
     let reach = before.max(after);
-    let one = |at: usize| part(x, dim, at, 1);
+    let one = |at: usize| x.narrow(dim, at, 1);
     let mut parts: Vec<Tensor> = match border {
         Border::Reflected if reach < size && before + after <= SINGLES => (1..=before).rev().map(one).collect(),
         Border::Repeated if size > 0 && before + after <= SINGLES => iter::repeat_n(one(0), before).collect(),
-        Border::Circular if reach <= size => vec![part(x, dim, size - before, before)],
+        Border::Circular if reach <= size => vec![x.narrow(dim, size - before, before)],
         _ => return Err(call.refuse("pads too far")),
     };
     parts.push(x.clone());
     match border {
         Border::Reflected => parts.extend((size - 1 - after..size - 1).rev().map(one)),
         Border::Repeated => parts.extend(iter::repeat_n(one(size - 1), after)),
-        _ => parts.push(part(x, dim, 0, after)),
+        _ => parts.push(x.narrow(dim, 0, after)),
     }
     let mut shape = x.view.sizes.clone();
     shape[dim] += before + after;
@@ -180,7 +176,7 @@ fn flip(call: &mut Call) -> Lowered {
             return Err(call.refuse(format!("turns more than {SINGLES} elements round")));
         }
         if size > 1 {
-            let parts = (0..size).rev().map(|at| part(&x, dim, at, 1)).collect();
+            let parts = (0..size).rev().map(|at| x.narrow(dim, at, 1)).collect();
             x = joined(call, parts, &shape, dim)?.remove(0);
         }
     }
@@ -198,7 +194,7 @@ fn cross(call: &mut Call) -> Lowered {
         return Err(call.refuse("has no dimension of three"));
     }
     let (a, b) = (call.expand(&a, &shape)?, call.expand(&b, &shape)?);
-    let mut product = |i: usize, j: usize| call.map(Function::Mul, &[&part(&a, dim, i, 1), &part(&b, dim, j, 1)]);
+    let mut product = |i: usize, j: usize| call.map(Function::Mul, &[&a.narrow(dim, i, 1), &b.narrow(dim, j, 1)]);
     let mut pairs = Vec::new();
     for (i, j) in [(1, 2), (2, 0), (0, 1)] {
         pairs.push((product(i, j)?, product(j, i)?));

@@ -120,8 +120,7 @@ fn roll(call: &mut Call) -> Lowered {
         }
         let start = size - shift.rem_euclid(size as i64) as usize;
         let shape = x.view.sizes.clone();
-        let parts = [(start, size - start), (0, start)]
-            .map(|(start, length)| Tensor { view: x.view.narrow(dim, start, length, 1), ..x.clone() });
+        let parts = [(start, size - start), (0, start)].map(|(start, length)| x.narrow(dim, start, length));
         x = joined(call, parts.to_vec(), &shape, dim)?.remove(0);
     }
     let x = call.reshape(&x, &whole)?;

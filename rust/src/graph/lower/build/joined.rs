@@ -12,14 +12,14 @@ const MOST_PARTS: usize = 64;
 impl Call<'_, '_> {
     /// What `x` consists of in this range of `dim`, in order: pieces of the parts that it was joined from along it, or of `x` itself.
     pub fn pieces(&self, x: &Tensor, dim: usize, range: Range<usize>) -> Vec<Tensor> {
-        let Some(parts) = self.parts(x, dim) else { return vec![piece(x, dim, range)] };
+        let Some(parts) = self.parts(x, dim) else { return vec![x.narrow(dim, range.start, range.len())] };
         let mut start = 0;
         let mut pieces = Vec::new();
         for part in parts {
             let end = start + part.view.sizes[dim];
             let (first, last) = (range.start.max(start), range.end.min(end));
             if first < last {
-                pieces.push(Tensor { kind: x.kind, ..piece(part, dim, first - start..last - start) });
+                pieces.push(Tensor { kind: x.kind, ..part.narrow(dim, first - start, last - first) });
             }
             start = end;
         }
@@ -30,7 +30,7 @@ impl Call<'_, '_> {
     pub fn read(&self, x: &Tensor, dim: usize, range: Range<usize>) -> Tensor {
         match &self.pieces(x, dim, range.clone())[..] {
             [one] => one.clone(),
-            _ => piece(x, dim, range),
+            _ => x.narrow(dim, range.start, range.len()),
         }
     }
 
@@ -70,8 +70,4 @@ impl Call<'_, '_> {
         }
         (start == x.view.sizes[dim]).then_some(operands)
     }
-}
-
-fn piece(x: &Tensor, dim: usize, Range { start, end }: Range<usize>) -> Tensor {
-    Tensor { view: x.view.narrow(dim, start, end - start, 1), ..x.clone() }
 }
