@@ -1,12 +1,14 @@
 //! Any network as an engine trains it: gradients against central differences and LibTorch autograd, running statistics
 //! against LibTorch's, the same bits for any number of threads, and epochs whose last batch is smaller.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::{Engine, ModuleTiles, Settings, autograd};
+use cladtorch::gradient::{Engine, ModuleTiles, Settings, Steps, autograd};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser, Precision, RowsMeet};
 use cladtorch::kernels::Scalar;
+use cladtorch::{Error, Result};
 use support::events::Events;
 use support::graph::modules::{CASES, Case, MLP, batch_norm, dropped, linear, plus, silu};
 use support::graph::recorder::{self, A, A::B, A::I, A::L, A::V, A::VL, Recorder};
@@ -303,6 +305,43 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
         let one = run(1);
         for threads in [2, 3] {
             assert!(run(threads) == one, "{} on {threads} threads", case.name);
+        }
+    }
+}
+
+/// The step size of the first batch only: the second one ends the epoch by an error, or a panic.
+struct Ending {
+    panics: bool,
+}
+
+impl Steps for Ending {
+    fn rate(&self, batch: usize, _: f64) -> Result<f64> {
+        match batch {
+            0 => Ok(1e-3),
+            _ if self.panics => panic!("planned"),
+            _ => Err(Error::invalid("planned", "do not end it")),
+        }
+    }
+}
+
+/// Whether each thread takes tiles of its own, or one of them leads.
+#[test]
+fn what_ends_an_epoch_early_ends_it_on_all_threads() {
+    const ROWS: usize = 300;
+    for case in CASES {
+        let events = events(case, Loss::MeanSquaredError, 3 * ROWS);
+        let engine = |threads| engine::<f32>(case, &case.start(), settings(Loss::MeanSquaredError, ROWS), threads);
+        let mut once = engine(1);
+        once.train(events.rows(), &events.order()[..ROWS], &1e-3).unwrap();
+        for threads in [1, 2, 3] {
+            let mut engine = engine(threads);
+            let mut train = |steps: &dyn Steps| engine.train(events.rows(), &events.order(), steps);
+            let error = train(&Ending { panics: false }).unwrap_err().to_string();
+            assert!(error.contains("planned"), "{error}");
+            assert_eq!(engine.parameters().unwrap(), once.parameters().unwrap(), "{}, {threads} threads", case.name);
+            let mut train = |steps: &dyn Steps| engine.train(events.rows(), &events.order(), steps);
+            assert!(catch_unwind(AssertUnwindSafe(|| train(&Ending { panics: true }))).is_err());
+            train(&1e-3).unwrap();
         }
     }
 }

@@ -27,6 +27,17 @@ constexpr std::size_t kWidest = 1 << 24;
 /// Events that are compared between batches, and the most elements of a batch for that.
 constexpr std::int64_t kCompared = 6, kMostCompared = 1 << 19;
 
+/// LibTorch on one thread: others would spin for milliseconds after their work, on the processors of a fit that begins.
+class OneThread {
+public:
+   OneThread() { at::set_num_threads(1); }
+   ~OneThread() { at::set_num_threads(fThreads); }
+   OneThread(const OneThread &) = delete;
+
+private:
+   int fThreads = at::get_num_threads();
+};
+
 std::string Shown(const std::vector<std::size_t> &shape)
 {
    std::string text;
@@ -286,6 +297,7 @@ void Network::CheckOneEvent(const torch::Tensor &events) const
 
 void Network::CheckBatches(std::int64_t rows) const
 {
+   const OneThread oneThread;
    rows = std::min(rows, kMostCompared / Events(1).numel());
    if (rows <= kCompared)
       return;

@@ -17,14 +17,16 @@ pub fn processor() -> usize {
     0
 }
 
-/// Moves this thread to the first permitted processor that is `free`, and leaves it as free as before to move on from
-/// there. False if there is none.
+/// Moves this thread to the next permitted processor that is `free`, and leaves it as free as before to move on from
+/// there. False if there is none. Counted from its own, so that threads of several teams spread.
 pub fn move_to_processor(free: impl Fn(usize) -> bool) -> bool {
     #[cfg(target_os = "linux")]
     {
         use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
         let Ok(allowed) = sched_getaffinity(None) else { return false };
-        let Some(target) = (0..CpuSet::MAX_CPU).find(|&one| allowed.is_set(one) && free(one)) else { return false };
+        let own = processor();
+        let mut others = (1..=CpuSet::MAX_CPU).map(|step| (own + step) % CpuSet::MAX_CPU);
+        let Some(target) = others.find(|&one| allowed.is_set(one) && free(one)) else { return false };
         let mut only = CpuSet::new();
         only.set(target);
         sched_setaffinity(None, &only).is_ok() && sched_setaffinity(None, &allowed).is_ok()

@@ -4,9 +4,9 @@
 //! A shard is a run of neighbouring tiles with its own gradient. The number of shards of a batch depends only on the
 //! batch and the network, and their gradients are summed in order, which gives the same bits for any number of threads.
 //! The threads stay together for an epoch: each takes the next free shard, and the last to finish makes the step while
-//! the others wait. If there are more threads than shards, they share large operators, and the blocks of a batch whose rows
-//! meet in batch statistics. After the first steps of each number of rows nothing is allocated except what hands an epoch
-//! to the threads.
+//! the others wait. If there are more threads than shards, they share large operators. A batch whose rows meet in batch
+//! statistics is led by one thread, which makes every step; the others share its blocks. After the first steps of each
+//! number of rows nothing is allocated except what hands an epoch to the threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -81,6 +81,8 @@ struct Epoch<'a> {
     order: &'a [u32],
     steps: &'a dyn Steps,
     barrier: Barrier,
+    /// One thread goes through the batches; the others help it.
+    is_led: bool,
     /// The next free shard of the batch.
     next: AtomicUsize,
     loss: Mutex<f64>,
@@ -224,7 +226,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     }
 
     /// Takes shards of a batch until none is left, as thread `member`.
-    fn run_lanes(&self, member: usize, data: Rows, portion: &Portion, scale: f64, next: &AtomicUsize) -> Result<()> {
+    fn run_shards(&self, member: usize, data: Rows, portion: &Portion, scale: f64, next: &AtomicUsize) -> Result<()> {
         let Portion { rows, tiles: part, before, .. } = portion;
         let tile = self.tile_rows[0];
         let used = self.used(part.len());
@@ -250,7 +252,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     /// loss. Running statistics change.
     pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> Result<(f64, Vec<T>)> {
         let portion = self.portion(rows);
-        self.threads.install(|| self.run_lanes(0, data, &portion, scale, &AtomicUsize::new(0)))?;
+        self.threads.install(|| self.run_shards(0, data, &portion, scale, &AtomicUsize::new(0)))?;
         let mut shards = self.shards[..self.used(portion.tiles.len())].iter().map(lock);
         let mut first = shards.next().ok_or_else(|| Error::Internal("no shard".into()))?;
         let mut loss = first.loss();
@@ -303,26 +305,45 @@ impl<T: Scalar + Element> AotEngine<T> {
         if !epoch.barrier.meet(member, || ()) {
             return;
         }
+        epoch.barrier.separate(member);
+        if !epoch.is_led {
+            return self.run_batches(epoch, member, &|finish| epoch.barrier.meet(member, finish));
+        }
+        // What the step of a small network changes stays in the caches of one processor.
+        if member == 0 {
+            self.run_batches(epoch, member, &|finish| {
+                finish();
+                true
+            });
+        }
+        epoch.barrier.meet(member, || ());
+    }
+
+    /// Takes part in each batch. `meet` runs what one thread does for all after it, and says whether all have come.
+    fn run_batches(&self, epoch: &Epoch, member: usize, meet: &dyn Fn(&dyn Fn()) -> bool) {
         for (batch, portion) in self.portions(epoch.order, epoch.steps.spread()).enumerate() {
             let scale = epoch.data.weight_scale / portion.whole as f64;
-            if let Err(error) = self.run_lanes(member, epoch.data, &portion, scale, &epoch.next) {
+            if let Err(error) = self.run_shards(member, epoch.data, &portion, scale, &epoch.next) {
                 lock(&epoch.failure).get_or_insert(error);
             }
-            let all_came = epoch.barrier.meet(member, || {
-                let mut failure = lock(&epoch.failure);
-                if failure.is_none() {
-                    match self.step(self.used(portion.tiles.len()), |loss| epoch.steps.rate(batch, loss)) {
-                        Ok(loss) => *lock(&epoch.loss) += loss,
-                        Err(error) => *failure = Some(error),
-                    }
-                }
-                drop(failure);
-                epoch.next.store(0, Ordering::Relaxed);
-            });
+            let all_came = meet(&|| self.finish(epoch, batch, self.used(portion.tiles.len())));
             if !all_came || lock(&epoch.failure).is_some() {
                 return;
             }
         }
+    }
+
+    /// The step after a batch, if nothing failed.
+    fn finish(&self, epoch: &Epoch, batch: usize, used: usize) {
+        let mut failure = lock(&epoch.failure);
+        if failure.is_none() {
+            match self.step(used, |loss| epoch.steps.rate(batch, loss)) {
+                Ok(loss) => *lock(&epoch.loss) += loss,
+                Err(error) => *failure = Some(error),
+            }
+        }
+        drop(failure);
+        epoch.next.store(0, Ordering::Relaxed);
     }
 
     /// Of at most [`MOST_SHARDS`] shares.
@@ -345,13 +366,14 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
     fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64> {
         let most = self.portions(order, steps.spread()).map(|portion| portion.tiles.len()).max().unwrap_or(0);
         // Those that have no shard help with the blocks of one.
-        let helps = self.shares_batches();
-        let members = if helps { self.workspaces.len() } else { self.workspaces.len().min(self.used(most)) };
+        let is_led = self.shares_batches();
+        let members = if is_led { self.workspaces.len() } else { self.workspaces.len().min(self.used(most)) };
         let epoch = Epoch {
             data,
             order,
             steps,
-            barrier: Barrier::new(members, self.processors, helps),
+            barrier: Barrier::new(members, self.processors, is_led),
+            is_led,
             next: AtomicUsize::new(0),
             loss: Mutex::new(0.0),
             failure: Mutex::new(None),

@@ -1,4 +1,4 @@
-//! The barrier at which the threads of a fit meet after each batch.
+//! The barrier at which the threads of a fit meet.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -87,6 +87,15 @@ impl Barrier {
             }
         }
         true
+    }
+
+    /// For `member`, when all have met for the first time: moves it from a processor that it shares with another one, which
+    /// the system would do after some milliseconds. Member 0 stays.
+    pub fn separate(&self, member: usize) {
+        self.affinity.record(member);
+        if member > 0 {
+            self.affinity.separate(member);
+        }
     }
 
     /// Whether the others went on from `round` while this looked.
