@@ -306,27 +306,29 @@ impl<T: Scalar + Element> AotEngine<T> {
             return;
         }
         epoch.barrier.separate(member);
-        if !epoch.is_led {
-            return self.run_batches(epoch, member, &|finish| epoch.barrier.meet(member, finish));
-        }
         // What the step of a small network changes stays in the caches of one processor.
-        if member == 0 {
-            self.run_batches(epoch, member, &|finish| {
-                finish();
-                true
-            });
+        if !epoch.is_led || member == 0 {
+            self.run_batches(epoch, member);
         }
-        epoch.barrier.meet(member, || ());
+        if epoch.is_led {
+            epoch.barrier.meet(member, || ());
+        }
     }
 
-    /// Takes part in each batch. `meet` runs what one thread does for all after it, and says whether all have come.
-    fn run_batches(&self, epoch: &Epoch, member: usize, meet: &dyn Fn(&dyn Fn()) -> bool) {
+    /// Takes part in each batch, or leads it.
+    fn run_batches(&self, epoch: &Epoch, member: usize) {
         for (batch, portion) in self.portions(epoch.order, epoch.steps.spread()).enumerate() {
             let scale = epoch.data.weight_scale / portion.whole as f64;
             if let Err(error) = self.run_shards(member, epoch.data, &portion, scale, &epoch.next) {
                 lock(&epoch.failure).get_or_insert(error);
             }
-            let all_came = meet(&|| self.finish(epoch, batch, self.used(portion.tiles.len())));
+            let finish = || self.finish(epoch, batch, self.used(portion.tiles.len()));
+            let all_came = if epoch.is_led {
+                finish();
+                true
+            } else {
+                epoch.barrier.meet(member, finish)
+            };
             if !all_came || lock(&epoch.failure).is_some() {
                 return;
             }
