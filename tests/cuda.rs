@@ -3,17 +3,24 @@
 
 #[path = "cuda/gpu.rs"]
 mod gpu;
+#[path = "cuda/products.rs"]
+mod products;
 
+use std::any::Any;
 use std::collections::BTreeSet;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use cladtorch::gradient::cuda::{self, CudaProgram, Gpu, Nvrtc};
 use cladtorch::gradient::{BackEnd, CompileOptions, CompiledGraph, Failure, Wanted};
 use cladtorch::graph::Program;
-use support::cuda_host::{Host, driver, gpu_on_host, lowered};
+use support::cuda_host::{Host, cublas_obstacle, driver, gpu_on_host, lowered};
 use support::graph::cases::{In, cases};
 use support::graph::recorder::{A, Recorder, agree, compare, numbers};
 use support::say;
 use tch::{Device, Kind, Tensor};
+use tempfile::TempDir;
 
 /// Operators some of whose cases have no kernels, and why.
 const REFUSED: &[&str] =
@@ -105,7 +112,7 @@ fn operators_give_on_the_host_what_aot_does() {
     println!("{} operators have kernels in every case, {} in some", operators.len() - REFUSED.len(), REFUSED.len());
 }
 
-/// All kernels of all operators as machine code of one architecture, without register spills.
+/// All kernels of all operators, and those for many elements, as machine code of one architecture, without register spills.
 #[test]
 fn operators_compile_for_a_gpu_without_spills() {
     let nvrtc = match Nvrtc::find() {
@@ -115,7 +122,9 @@ fn operators_compile_for_a_gpu_without_spills() {
     let mut failures = Vec::new();
     let mut kernels = 0;
     for kind in [Kind::Double, Kind::Float] {
-        let made = made(kind, &mut BTreeSet::new());
+        let mut made = made(kind, &mut BTreeSet::new());
+        let many = large(7, &|shape, step| wave(shape, step, kind)).into_iter();
+        made.extend(many.filter_map(|(what, recorder)| of(what.into(), recorder)));
         for made in made.chunks(TOGETHER) {
             let text = cuda::text(made.iter().map(|each| &each.cuda));
             let cubin = nvrtc.compile(&text, "sm_90").unwrap();
@@ -170,6 +179,25 @@ fn planted_errors_are_caught() {
         assert!(check(&made, 1e-11, 1e-12).is_empty());
         made[0].cuda.kernels.iter_mut().for_each(|kernel| kernel.text = kernel.text.replace(text, wrong));
         assert!(!check(&made, 1e-11, 1e-12).is_empty(), "{op} with {wrong} passed");
+    }
+}
+
+/// The same of kernels for many elements.
+#[test]
+fn planted_errors_in_kernels_for_many_elements_are_caught() {
+    let plants = [
+        ("conv1d", "if (j < k || j - k >= 42)", "if (j <= k || j - k >= 42)"),
+        ("conv1d", "if (j < k || j - k >= 42)", "if (j < k || j - k >= 41)"),
+        ("conv1d", "j + i % 5 * 2", "j + i % 5"),
+        ("conv1d", "i % 42 + j % 5 * 2", "i % 42 + j % 5"),
+    ];
+    for (what, text, wrong) in plants {
+        let x = large(7, &|shape, step| wave(shape, step, Kind::Double));
+        let mut made: Vec<Made> =
+            x.into_iter().filter(|(name, _)| *name == what).filter_map(|(name, x)| of(name.into(), x)).collect();
+        assert!(made.len() == 1 && has(&made[0], text), "{what} has no {text}");
+        made[0].cuda.kernels.iter_mut().for_each(|kernel| kernel.text = kernel.text.replace(text, wrong));
+        assert!(!check(&made, 1e-10, 1e-11).is_empty(), "{what} with {wrong} passed");
     }
 }
 
@@ -248,17 +276,21 @@ fn large_tensors_give_on_the_host_what_aot_does() {
         let recorders = large(7, &|shape, step| wave(shape, step, kind));
         let named = |(what, recorder)| of(format!("{what}, {kind:?}"), recorder);
         let made: Vec<Made> = recorders.into_iter().filter_map(named).collect();
-        assert_eq!(made.len(), 9);
+        assert_eq!(made.len(), 10);
         for text in [
             "Sums<Block",
             "Softmax<Block",
             "Normalise<Block",
             "MaxPullback<Block",
-            "Products<2",
+            "Products<2, ",
+            "Products<1, ",
             "Index(4), Index(256)",
         ] {
             assert!(made.iter().any(|each| has(each, text)), "no {text}");
         }
+        let convolution = made.iter().find(|each| each.what.starts_with("conv1d")).unwrap();
+        let tiled = convolution.cuda.kernels.iter().filter(|kernel| kernel.text.contains("Products<"));
+        assert_eq!(tiled.count(), 3, "forward, and by the signals and the weights");
         let failures = check_with(&made, rtol, atol, |host, made| _ = same_by_the_driver(&gpu, host, made));
         assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
     }
@@ -307,6 +339,15 @@ fn large(rows: i64, wave: &dyn Fn(&[i64], f64) -> Tensor) -> Vec<(&'static str, 
             "",
             &[A::V(0), A::V(1)],
             &|t| t[0].bmm(&t[1]),
+        ),
+        // Of grouped channels, with gaps between the taps, and of so many events that tiles share the terms of the weights' gradient.
+        one(
+            "conv1d",
+            &[wave(&[rows * 5, 24, 50], 0.13), wave(&[20, 12, 5], 0.29), wave(&[20], 0.5)],
+            "conv1d",
+            "",
+            &[A::V(0), A::V(1), A::V(2), A::L(vec![1]), A::L(vec![0]), A::L(vec![2]), A::I(2)],
+            &|t| t[0].conv1d(&t[1], Some(&t[2]), 1, 0, 2, 2),
         ),
         one("mul", &[wave(&[rows * 90, 5], 0.13), wave(&[5], 0.29)], "mul", "Tensor", &[A::V(0), A::V(1)], &|t| {
             &t[0] * &t[1]
@@ -358,6 +399,35 @@ fn the_driver_runs_what_the_host_does() {
     match gpu::results(&gpu, &image, &recorder, &program, &cuda) {
         Err(Failure::OutOfRange(failed)) => assert_eq!(recorder.graph.nodes[failed].op, "aten::index_select"),
         other => panic!("{other:?}"),
+    }
+}
+
+/// What waits for everything on a GPU, in other threads too, does so after a capture, which it would break.
+#[test]
+fn memory_and_kernels_are_given_back_after_a_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
+    let Made { cuda, .. } = function();
+    let host = Host::compile(&[&cuda]);
+    let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();
+    let stream = gpu.stream().unwrap();
+    let load = || gpu.load(&cuda.kernels.iter().collect::<Vec<_>>(), &image).unwrap();
+    let things: [Box<dyn Any + Send>; 2] = [Box::new(gpu.memory(8).unwrap()), Box::new(load())];
+    for thing in things {
+        thread::scope(|scope| {
+            let (begins, begun) = mpsc::channel();
+            scope.spawn(move || {
+                begun.recv().unwrap();
+                drop(thing);
+            });
+            // Long enough for the other thread to give it back, if it did not wait.
+            let captured = stream.captured(|| {
+                begins.send(()).unwrap();
+                thread::sleep(Duration::from_millis(100));
+                Ok(())
+            });
+            captured.unwrap();
+        });
     }
 }
 

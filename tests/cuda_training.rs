@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
@@ -10,7 +11,7 @@ use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron,
 use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings, Snapshot};
 use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Optimiser, Precision};
 use cladtorch::optimiser::Clip;
-use support::cuda_host::gpu_on_host;
+use support::cuda_host::{cublas_obstacle, gpu_on_host};
 use support::events::Events;
 use support::graph::modules::{self, CASES};
 use support::graph::recorder::A;
@@ -237,6 +238,82 @@ fn the_host_makes_the_steps_of_aot() {
             failures.push(format!("{}: {apart:e}", name(case, is_whole)));
         }
     }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The products of a layer that is wide, forward and backward.
+fn wide(gpu: &Gpu, precision: Precision) -> f64 {
+    // Adam makes steps of the signs of gradients that are almost 0, and rounding changes signs.
+    let optimiser = if precision == Precision::TF32 { Optimiser::SGD } else { Optimiser::Adam };
+    let settings = Settings { precision, ..settings(Loss::BinaryCrossEntropy, optimiser, 256) };
+    let tiling = Tiling { rows: 8, cluster: 0 };
+    let case = Case { sizes: &[8, 512, 512, 1], activation: Activation::Tanh, settings, tiling, events: 290 };
+    let data = Data::new(&case);
+    let mut ours = engine(gpu, &case, false);
+    assert!(ours.describe().ends_with("a step as one launch, 3 products by cuBLASLt"), "{}", ours.describe());
+    let exact = Case { settings: Settings { precision: Precision::Float32, ..settings }, ..case };
+    distance(&outcome(&mut ours, &data), &by_aot(&exact, &data))
+}
+
+/// Steps in TF32 are near those in float32.
+const IN_TF32: f64 = 0.02;
+
+fn by_cublaslt(gpu: &Gpu) -> Vec<String> {
+    let bounds = [(Precision::Float32, 0.0..TOLERANCE), (Precision::TF32, 1e-5..IN_TF32)];
+    let apart = bounds.map(|(precision, bounds)| (precision, bounds, wide(gpu, precision)));
+    println!("wide layers: {apart:?}");
+    let failures = apart.into_iter().filter(|(_, bounds, apart)| !bounds.contains(apart));
+    failures.map(|(precision, _, apart)| format!("a wide layer in {precision:?}: {apart:e}")).collect()
+}
+
+#[test]
+fn the_host_trains_wide_layers_by_cublaslt() {
+    let folder = tempfile::tempdir().unwrap();
+    let failures = by_cublaslt(&gpu_on_host(folder.path(), str::to_owned));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn tf32_is_refused_where_nothing_would_be_rounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = &cases()[0];
+    let settings = Settings { precision: Precision::TF32, ..case.settings };
+    let (graph, start) = (case.graph(), start(&case.graph()));
+    let module = Arc::new(Module::of_graph(&graph, DType::Float32));
+    let from = || Start { parameters: &start, ..Start::default() };
+    let gpu = gpu_on_host(folder.path(), str::to_owned);
+    let error = |settings, gpu| {
+        CudaEngine::new(&module, Some(&graph), from(), settings, gpu).err().expect("nothing to round").to_string()
+    };
+    let narrow = error(settings, gpu.clone());
+    assert!(narrow.contains("fPrecision = kTF32") && narrow.contains("67 million"), "{narrow}");
+    let many = Settings { batch_size: 1 << 14, ..settings };
+    let missing = error(many, gpu.with_cublas(&folder.path().join("no.so")));
+    assert!(missing.contains("fPrecision = kTF32") && missing.contains("no cuBLASLt"), "{missing}");
+    let on_host = AotEngine::new(graph.clone(), &start, settings, 1).err().expect("the CPU").to_string();
+    assert!(on_host.contains("fPrecision = kTF32"), "{on_host}");
+}
+
+/// Networks in training at once, each by a thread and on a stream of its own, make the steps that they make alone.
+fn side_by_side(gpu: &Gpu) -> Vec<String> {
+    let cases = cases();
+    let wholes = [true, false, true, false];
+    let train = |case: &Case, is_whole| outcome(&mut engine(gpu, case, is_whole), &Data::new(case));
+    let alone: Vec<Outcome> = cases.iter().zip(wholes).map(|(case, is_whole)| train(case, is_whole)).collect();
+    let together: Vec<Outcome> = thread::scope(|scope| {
+        let threads = cases.iter().zip(wholes).map(|(case, is_whole)| scope.spawn(move || train(case, is_whole)));
+        threads.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let differs =
+        |(alone, together): (&Outcome, &Outcome)| alone.losses != together.losses || alone.end != together.end;
+    let failures = cases.iter().zip(wholes).zip(alone.iter().zip(&together)).filter(|(_, pair)| differs(*pair));
+    failures.map(|((case, is_whole), _)| format!("{}: other bits beside others", name(case, is_whole))).collect()
+}
+
+#[test]
+fn the_host_trains_several_networks_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let failures = side_by_side(&gpu_on_host(folder.path(), str::to_owned));
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
@@ -477,6 +554,11 @@ fn a_gpu_makes_the_steps_of_aot() {
         if first.end != second.end || first.losses != second.losses {
             failures.push(format!("{name}: other bits in another run"));
         }
+    }
+    failures.extend(side_by_side(&gpu));
+    match cublas_obstacle(&gpu) {
+        None => failures.extend(by_cublaslt(&gpu)),
+        Some(why) => say::not_tested(&format!("wide layers by cuBLASLt on a GPU: {why}")),
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

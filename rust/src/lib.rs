@@ -61,7 +61,7 @@
 //! reading and writing), [`device`] (the dynamic linker), `ranks::mpi` (MPI's functions), in
 //! [`gradient::CompiledGraph`] (addresses from C++, which become such pointers there), its [`gradient::Executable`] and
 //! its blocks, [`gradient::Pass`] and [`gradient::ObservedLoss`] (whose tensors are lent to a program), the loader of
-//! its compiled functions, `gradient::cuda` (NVRTC and the driver), and in what cxx writes for [`bridge`].
+//! its compiled functions, `gradient::cuda` (NVRTC, the driver and cuBLASLt), and in what cxx writes for [`bridge`].
 //!
 //! How data flow: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
 //! decodes them straight into a [`dataset::Dataset`]; ROOT evaluates cuts, expressions and

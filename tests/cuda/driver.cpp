@@ -4,7 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <atomic>
 #include <functional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -31,17 +34,23 @@ struct Function {
    unsigned fNumber, fParameters, fShared;
 };
 
-/// The launches of a stream while it is captured.
 using Graph = std::vector<std::function<int()>>;
-Graph *gCaptured;
 
-/// Runs it now, or with the graph.
-int Queue(std::function<int()> work)
+struct Stream {
+   Graph *fCaptured = nullptr; ///< its launches while it is captured
+   unsigned fBreaks = 0;       ///< captures that were broken before this one began
+};
+
+/// Streams that are captured, and how often something has waited for the whole context beside them.
+std::atomic<unsigned> gCaptures, gBreaks;
+
+/// What waits for the whole context fails beside a capture, and breaks it.
+int Alone()
 {
-   if (!gCaptured)
-      return work();
-   gCaptured->push_back(std::move(work));
-   return 0;
+   if (gCaptures == 0)
+      return 0;
+   ++gBreaks;
+   return 900; // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
 }
 
 thread_local int gCurrent = 0;
@@ -53,6 +62,16 @@ int Within(int code)
 }
 
 } // namespace
+
+/// Runs it now, or with the graph. The default stream is null.
+int Queue(void *stream, std::function<int()> work)
+{
+   auto *const of = static_cast<Stream *>(stream);
+   if (!of || !of->fCaptured)
+      return work();
+   of->fCaptured->push_back(std::move(work));
+   return 0;
+}
 
 extern "C" {
 
@@ -106,7 +125,7 @@ int cuStreamSynchronize(void *)
 }
 int cuCtxSynchronize()
 {
-   return Within(0);
+   return Within(Alone());
 }
 int cuMemAlloc_v2(uintptr_t *address, size_t bytes)
 {
@@ -119,7 +138,7 @@ int cuMemAlloc_v2(uintptr_t *address, size_t bytes)
 int cuMemFree_v2(uintptr_t address)
 {
    std::free(reinterpret_cast<void *>(address));
-   return Within(0);
+   return Within(Alone());
 }
 int cuMemcpyHtoD_v2(uintptr_t to, const void *from, size_t bytes)
 {
@@ -138,7 +157,7 @@ int cuModuleLoadData(void **module, const void *image)
 }
 int cuModuleUnload(void *module)
 {
-   return Within(dlclose(module));
+   return Within(Alone() ? 900 : dlclose(module));
 }
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
@@ -156,30 +175,33 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
    static_cast<Function *>(function)->fShared = attribute == 8 ? unsigned(value) : 0;
    return Within(value <= 232448 ? 0 : 1);
 }
-int cuMemsetD8Async(uintptr_t to, unsigned char value, size_t bytes, void *)
+int cuMemsetD8Async(uintptr_t to, unsigned char value, size_t bytes, void *stream)
 {
-   return Within(Queue([=] {
+   return Within(Queue(stream, [=] {
       std::memset(reinterpret_cast<void *>(to), value, bytes);
       return 0;
    }));
 }
-int cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void *)
+int cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void *stream)
 {
-   return Within(Queue([=] {
+   return Within(Queue(stream, [=] {
       std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
       return 0;
    }));
 }
-int cuStreamBeginCapture_v2(void *, int)
+int cuStreamBeginCapture_v2(void *stream, int)
 {
-   gCaptured = new Graph;
+   *static_cast<Stream *>(stream) = {new Graph, gBreaks};
+   ++gCaptures;
+   std::this_thread::yield();
    return Within(0);
 }
-int cuStreamEndCapture(void *, void **graph)
+int cuStreamEndCapture(void *stream, void **graph)
 {
-   *graph = gCaptured;
-   gCaptured = nullptr;
-   return Within(*graph ? 0 : 1);
+   auto &of = *static_cast<Stream *>(stream);
+   *graph = std::exchange(of.fCaptured, nullptr);
+   --gCaptures;
+   return Within(gBreaks != of.fBreaks ? 901 : *graph ? 0 : 1); // CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
 }
 int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long)
 {
@@ -210,11 +232,12 @@ int cuOccupancyMaxActiveClusters(int *clusters, void *, const void *)
 }
 int cuStreamCreate(void **stream, unsigned flags)
 {
-   *stream = &gContext;
+   *stream = new Stream;
    return Within(flags == 1 ? 0 : 1);
 }
-int cuStreamDestroy_v2(void *)
+int cuStreamDestroy_v2(void *stream)
 {
+   delete static_cast<Stream *>(stream);
    return Within(0);
 }
 /// As the headers of CUDA have it.
@@ -257,7 +280,7 @@ int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **paramete
       addresses[i] = *static_cast<size_t *>(parameters[i]);
    if (LOST)
       return Within(700);
-   return Within(Queue([=] { return f.fRun(f.fNumber, grid, block, cluster, false, addresses.data()) ? 0 : 719; }));
+   return Within(Queue(config->fStream, [=] { return f.fRun(f.fNumber, grid, block, cluster, false, addresses.data()) ? 0 : 719; }));
 }
 
 } // extern "C"

@@ -217,6 +217,9 @@ void CheckPrecision(const Dataset &train)
    options.fGradient = CladTorch::kAutograd;
    Refuses("autograd", [&] { rounded.Fit(train, options); }, {"fPrecision = kBF16", "autograd"});
    options.fGradient = CladTorch::kClad;
+   options.fPrecision = CladTorch::kTF32;
+   Refuses("TF32 on the CPU", [&] { rounded.Fit(train, options); }, {"fPrecision = kTF32", "GPU"});
+   options.fPrecision = CladTorch::kBF16;
    try {
       const auto history = rounded.Fit(train, options);
       CHECK(Numbers(rounded) != Numbers(exact));

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use cladtorch::gradient::cuda::{CudaProgram, Device, Gpu, Kernel, Memory, Waits, headers, text};
+use cladtorch::gradient::cuda::{
+    CudaProgram, Device, Gpu, Kernel, Matrix, MatrixProduct, Memory, Numbers, Waits, headers, text,
+};
 use cladtorch::graph::{DType, Program, lower};
 use libloading::{Library, Symbol};
 use tch::{Kind, Tensor};
@@ -36,22 +38,35 @@ pub fn lowered(recorder: &Recorder) -> Result<Program, String> {
     lower::lower(&recorder.graph, &gradients).map_err(|error| error.to_string())
 }
 
-/// A driver whose GPU is the host, with the given faults.
+/// A driver whose GPU is the host, and cuBLASLt in the same library, with the given faults.
 pub fn driver(folder: &Path, wrong: &str) -> PathBuf {
     let path = folder.join(format!("driver{wrong}.so"));
+    if path.exists() {
+        return path;
+    }
     let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cuda/driver.cpp");
+    let sources =
+        ["driver", "cublas"].map(|name| format!("{}/../../tests/cuda/{name}.cpp", env!("CARGO_MANIFEST_DIR")));
     let mut command = Command::new(compiler);
-    command.args(["-std=c++17", "-Wall", "-Wextra", "-fPIC", "-shared", source, "-ldl", "-o"]).arg(&path);
+    command.args(["-std=c++17", "-O2", "-Wall", "-Wextra", "-fPIC", "-shared"]);
+    command.args(sources).args(["-ldl", "-o"]).arg(&path);
     let made = command.args((!wrong.is_empty()).then(|| format!("-D{wrong}"))).status().expect("a C++ compiler");
     assert!(made.success());
     path
 }
 
-/// A GPU that is the host, by such a driver, whose compiler changes the code first.
+/// Why cuBLASLt multiplies nothing on a GPU.
+pub fn cublas_obstacle(gpu: &Gpu) -> Option<String> {
+    let matrix = Matrix { start: 0, is_transposed: false, leading: 64, stride: 0 };
+    let (numbers, sizes) = (Numbers::Float, [1, 64, 64, 64]);
+    gpu.obstacle(&MatrixProduct { numbers, sizes, matrices: [matrix; 3], adds: false, bias: None })
+}
+
+/// A GPU that is the host, by such a driver and cuBLASLt, whose compiler changes the code first.
 pub fn gpu_on_host(folder: &Path, text: impl Fn(&str) -> String + Send + Sync + 'static) -> Gpu {
     let libraries = Mutex::new(Vec::new());
-    Gpu::open_by(&driver(folder, ""), 0).unwrap().with_compiler(move |of, kernels| {
+    let driver = driver(folder, "");
+    Gpu::open_by(&driver, 0).unwrap().with_cublas(&driver).with_compiler(move |of, kernels| {
         let host = Host::compile_kernels(&text(of), kernels);
         let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();
         libraries.lock().unwrap().push(host);
@@ -191,5 +206,9 @@ impl Device for Host {
         };
         assert!(met, "some threads of {} do not meet at a barrier", kernel.name);
         Ok(())
+    }
+
+    fn multiply(&self, product: &MatrixProduct, _: &[usize]) -> cladtorch::Result<()> {
+        panic!("the host has no library for {product:?}")
     }
 }

@@ -108,6 +108,8 @@ enum EPrecision {
    /// bfloat16: float32 rounded to 8 significant bits, to the nearest (Kalamkar et al. 2019). Sums, parameters, activations, losses
    /// and the optimiser stay float32, and so do validation and predictions. It needs a processor with AVX512-BF16.
    kBF16 = 1,
+   /// TF32: factors may be rounded to 11 significant bits, in large products on a GPU. Sums and all else stay float32.
+   kTF32 = 2,
 };
 
 /// Which processes train a model together.
@@ -195,7 +197,7 @@ struct FitOptions {
    /// kBF16 rounds the factors of the products in linear layers with more than one output, so that large ones train in
    /// less time: see the page training.md. Fit throws if the processor has no AVX512-BF16, on a GPU, where LibTorch's
    /// autograd runs, and for a network without such a layer that takes the events or is connected with another one by
-   /// element-wise functions.
+   /// element-wise functions. kTF32 is for GPUs: Fit throws elsewhere, and where no product of a batch has 67 million multiplications.
    EPrecision fPrecision = kFloat32;
    /// kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all
    /// events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose

@@ -175,11 +175,31 @@ fn cases() -> Vec<Case> {
             layer(recorder, second, 5)
         },
     };
+    let conv1d = |channels: [i64; 2], length: i64| Case {
+        name: format!("conv1d/256x{}x{length}, {} filters of 16", channels[0], channels[1]),
+        inputs: vec![
+            wave(&[256, channels[0], length], 0.37),
+            wave(&[channels[1], channels[0], 16], 0.11) / 8.0,
+            wave(&[channels[1]], 0.7),
+        ],
+        run: |t| t[0].conv1d(&t[1], Some(&t[2]), 1, 0, 1, 1).square(),
+        record: |recorder| {
+            let t = &recorder.tensors;
+            let value = t[0].conv1d(&t[1], Some(&t[2]), 1, 0, 1, 1);
+            let one = || A::L(vec![1]);
+            let arguments = [A::V(0), A::V(1), A::V(2), one(), A::L(vec![0]), one(), A::I(1)];
+            let convolved = recorder.record("conv1d", "", &arguments, vec![value]);
+            let value = recorder.tensors[convolved].square();
+            recorder.record("square", "", &[A::V(convolved)], vec![value])
+        },
+    };
     vec![
         mlp(256, 28, 64),
         mlp(1024, 28, 64),
         mlp(1024, 28, 128),
         mlp(16384, 28, 64),
+        conv1d([2, 16], 1024),
+        conv1d([16, 32], 256),
         Case {
             name: "chain/4194304".into(),
             inputs: vec![wave(&[1 << 22], 0.37), wave(&[1 << 22], 0.11)],

@@ -168,7 +168,7 @@ impl CompiledGraph {
                 text.push_str(&format!("  {:<10} {:?}  {operator}\n", node.primitive.name(), node.shape));
             }
         }
-        text
+        text + &self.executable.remarks()
     }
 
     /// Which one runs.

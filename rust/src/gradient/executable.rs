@@ -14,6 +14,11 @@ pub trait Executable: Send + Sync {
     /// Bytes of the arenas of values and of adjoints.
     fn arenas(&self) -> [usize; 2];
 
+    /// Lines for people about what else runs than kernels of its own.
+    fn remarks(&self) -> String {
+        String::new()
+    }
+
     /// The programs that run of `whole`, which was compiled, each with when it does, if there is more than one.
     fn parts<'a>(&'a self, whole: &'a Program) -> Vec<(String, &'a Program)> {
         vec![(String::new(), whole)]

@@ -233,6 +233,8 @@ listed! {
         Float32 = "float32",
         /// Rounded to bfloat16, which has 8 bits of precision and the range of float32; sums are float32.
         BF16 = "bf16",
+        /// Rounded to TF32, which has 11 bits of precision and the range of float32, in products on a GPU; sums are float32.
+        TF32 = "tf32",
     }
 }
 

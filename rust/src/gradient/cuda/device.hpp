@@ -336,36 +336,38 @@ inline int64_t PlaceOf(int64_t at, int64_t size, bool fromEnd)
 }
 
 /// put(b, s, i, j, sum over k of a(b, i, k) b(b, k, j)) for each of `batches` products [M,K] x [K,N], the terms of part s alone:
-/// `length` of them, or what is left. 256 threads make tiles of 16 S by 16 S elements. AlongRows says for each factor
+/// `length` of them, or what is left. 256 threads make tiles of 16 R by 16 C elements. AlongRows says for each factor
 /// whether neighbours in memory are those in a row.
-template <unsigned S, bool AlongRowsA, bool AlongRowsB, typename T, typename Index, typename A, typename B, typename Writer>
+template <unsigned R, unsigned C, bool AlongRowsA, bool AlongRowsB, typename T, typename Index, typename A, typename B, typename Writer>
 inline void Products(Index batches, Index splits, Index length, Index M, Index N, Index K, A a, B b, Writer put)
 {
-   constexpr unsigned kSide = 16, kDepth = 16, kTile = kSide * S;
-   __shared__ T left[kDepth][kTile + 1], right[kDepth][kTile + 1];
+   constexpr unsigned kSide = 16, kDepth = 16, kRows = kSide * R, kColumns = kSide * C;
+   __shared__ T left[kDepth][kRows + 1], right[kDepth][kColumns + 1];
    const unsigned t = threadIdx.x, x = t % kSide, y = t / kSide;
-   const Index down = (M + kTile - 1) / kTile, across = (N + kTile - 1) / kTile;
+   const Index down = (M + kRows - 1) / kRows, across = (N + kColumns - 1) / kColumns;
    for (Index tile = blockIdx.x; tile < batches * splits * down * across; tile += gridDim.x) {
-      const Index row = tile / across % down * kTile, column = tile % across * kTile;
+      const Index row = tile / across % down * kRows, column = tile % across * kColumns;
       const Index split = tile / (across * down) % splits, batch = tile / (across * down * splits);
       const Index end = (split + 1) * length < K ? (split + 1) * length : K;
-      T sums[S][S] = {};
+      T sums[R][C] = {};
       for (Index first = split * length; first < end; first += kDepth) {
-         for (unsigned e = t; e < kDepth * kTile; e += kSide * kSide) {
-            const unsigned ka = AlongRowsA ? e % kDepth : e / kTile, i = AlongRowsA ? e / kDepth : e % kTile;
-            left[ka][i] = row + i < M && first + ka < end ? a(batch, row + i, first + ka) : T(0);
-            const unsigned kb = AlongRowsB ? e / kTile : e % kDepth, j = AlongRowsB ? e % kTile : e / kDepth;
-            right[kb][j] = column + j < N && first + kb < end ? b(batch, first + kb, column + j) : T(0);
+         for (unsigned e = t; e < kDepth * kRows; e += kSide * kSide) {
+            const unsigned k = AlongRowsA ? e % kDepth : e / kRows, i = AlongRowsA ? e / kDepth : e % kRows;
+            left[k][i] = row + i < M && first + k < end ? a(batch, row + i, first + k) : T(0);
+         }
+         for (unsigned e = t; e < kDepth * kColumns; e += kSide * kSide) {
+            const unsigned k = AlongRowsB ? e / kColumns : e % kDepth, j = AlongRowsB ? e % kColumns : e / kDepth;
+            right[k][j] = column + j < N && first + k < end ? b(batch, first + k, column + j) : T(0);
          }
          __syncthreads();
          for (unsigned k = 0; k < kDepth; ++k)
-            for (unsigned r = 0; r < S; ++r)
-               for (unsigned c = 0; c < S; ++c)
+            for (unsigned r = 0; r < R; ++r)
+               for (unsigned c = 0; c < C; ++c)
                   sums[r][c] = std::fma(left[k][y + r * kSide], right[k][x + c * kSide], sums[r][c]);
          __syncthreads();
       }
-      for (unsigned r = 0; r < S; ++r)
-         for (unsigned c = 0; c < S; ++c)
+      for (unsigned r = 0; r < R; ++r)
+         for (unsigned c = 0; c < C; ++c)
             if (row + y + r * kSide < M && column + x + c * kSide < N)
                put(batch, split, Index(row + y + r * kSide), Index(column + x + c * kSide), sums[r][c]);
    }

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 
@@ -76,6 +76,8 @@ pub struct Limits {
     pub shared: usize,
     /// Whether blocks may read each other's shared memory, as they may since compute capability 9.0.
     pub has_clusters: bool,
+    /// Whether products may be in TF32, as they may since compute capability 8.0.
+    pub has_tf32: bool,
 }
 
 /// `CUlaunchAttribute`.
@@ -123,6 +125,8 @@ pub(super) struct Context {
     /// As NVRTC calls it.
     pub architecture: String,
     pub limits: Limits,
+    /// Read while a stream is captured: what waits for the whole context, or may, would break the capture, and writes.
+    captures: RwLock<()>,
     /// Keeps the code where it is.
     _library: Library,
 }
@@ -168,19 +172,39 @@ impl Context {
         }
         let architecture = format!("sm_{major}{minor}");
         let size = |value: c_int| usize::try_from(value).unwrap_or(0);
-        let limits = Limits { multiprocessors: size(multiprocessors), shared: size(shared), has_clusters: major >= 9 };
-        Ok(Context { functions, device, context, index: index as usize, architecture, limits, _library: library })
+        let limits = Limits {
+            multiprocessors: size(multiprocessors),
+            shared: size(shared),
+            has_clusters: major >= 9,
+            has_tf32: major >= 8,
+        };
+        Ok(Context {
+            functions,
+            device,
+            context,
+            index: index as usize,
+            architecture,
+            limits,
+            captures: RwLock::new(()),
+            _library: library,
+        })
     }
 
     /// Calls the driver with this context current.
     fn within(&self, what: &str, call: impl FnOnce(&Functions) -> c_int) -> Result<()> {
+        let code = self.enter(|| call(&self.functions))?;
+        self.functions.check(code, what)
+    }
+
+    /// Calls anything with this context current.
+    pub fn enter<R>(&self, call: impl FnOnce() -> R) -> Result<R> {
         // SAFETY: the context lives as long as this does; what is pushed is popped by the same thread.
         unsafe {
-            self.functions.check((self.functions.push)(self.context), what)?;
-            let code = call(&self.functions);
+            self.functions.check((self.functions.push)(self.context), "cuCtxPushCurrent")?;
+            let result = call();
             let mut popped = ptr::null_mut();
             (self.functions.pop)(&mut popped);
-            self.functions.check(code, what)
+            Ok(result)
         }
     }
 
@@ -194,6 +218,7 @@ impl Context {
 
     /// Gives them back.
     pub fn free(&self, address: usize) {
+        let _no_capture = self.captures.write().unwrap_or_else(PoisonError::into_inner);
         // Best effort: a lost device has no memory any more.
         // SAFETY: `allocate` gave the address, and nobody uses it again.
         let _ = self.within("cuMemFree", |f| unsafe { (f.free)(address) });
@@ -346,12 +371,14 @@ impl Captured {
         /// Calls of other threads do not matter.
         const RELAXED: c_int = 2;
         let (mut captured, mut graph) = (ptr::null_mut(), ptr::null_mut());
+        let capture = context.captures.read().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the stream is one of this context, and the handles are variables'.
         context.within("cuStreamBeginCapture", |f| unsafe { (f.begin_capture)(stream as Handle, RELAXED) })?;
         let worked = work();
         // SAFETY: as above.
         let ended =
             context.within("cuStreamEndCapture", |f| unsafe { (f.end_capture)(stream as Handle, &mut captured) });
+        drop(capture);
         // What failed within says more than that nothing was captured.
         worked.and(ended)?;
         // SAFETY: the captured graph is a complete one, and the handle a variable's.
@@ -408,6 +435,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
+        let _no_capture = self.context.captures.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: nobody has its functions any more, and what was launched has run.
         let _ = self.context.within("cuModuleUnload", |f| unsafe {
             (f.finish)();

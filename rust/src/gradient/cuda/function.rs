@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::arenas::{Arenas, Lease};
 use super::super::executable::{Executable, Failure, SavedForward};
 use super::gpu::{Gpu, GpuKernels, GpuMemory};
+use super::multiply::Numbers;
 use super::program::{CudaProgram, INCLUDES, text};
 use super::run::Memory;
 use crate::device::{ReadPointer, WritePointer};
@@ -28,7 +29,7 @@ pub struct CudaFunction {
 impl CudaFunction {
     /// With the machine code that the cache has, or NVRTC makes.
     pub fn new(program: &Program, gpu: &Gpu) -> Result<Self> {
-        let kernels = CudaProgram::new(program)?;
+        let kernels = CudaProgram::on(program, Numbers::Float, gpu)?;
         let code = gpu.compile(&INCLUDES, &kernels.kernels.iter().collect::<Vec<_>>())?;
         Self::of_code(program, kernels, gpu, &code)
     }
@@ -97,6 +98,15 @@ impl CudaFunction {
 impl Executable for CudaFunction {
     fn arenas(&self) -> [usize; 2] {
         [self.fresh.len(), self.adjoint_bytes()]
+    }
+
+    fn remarks(&self) -> String {
+        let mut text: String =
+            self.program.products().map(|product| format!("  product by cuBLASLt: {product}\n")).collect();
+        if let Some(why) = &self.program.obstacle {
+            text += &format!("  large products by kernels: {why}\n");
+        }
+        text
     }
 
     unsafe fn infer(&self, stream: usize, inputs: &[ReadPointer], outputs: &[WritePointer]) -> Result<(), Failure> {

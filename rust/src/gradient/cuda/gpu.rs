@@ -5,8 +5,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::cublas::{Cublas, Places};
 pub use super::driver::Limits;
 use super::driver::{Captured, Context, DRIVER, Handle, Module, Shape};
+use super::library::{Multiplier, Place};
+use super::multiply::MatrixProduct;
 use super::nvrtc::Nvrtc;
 use super::program::{Kernel, Waits, headers, kernels_text};
 use super::run::Device;
@@ -23,6 +26,7 @@ type Compiler = dyn Fn(&str, &[&Kernel]) -> Result<Vec<u8>, String> + Send + Syn
 #[derive(Clone)]
 pub struct Gpu {
     context: Arc<Context>,
+    multiplier: Arc<Multiplier>,
     /// Instead of NVRTC.
     compiler: Option<Arc<Compiler>>,
 }
@@ -43,7 +47,7 @@ pub struct GpuMemory {
 /// The kernels of a program on a GPU.
 pub struct GpuKernels {
     functions: HashMap<String, Function>,
-    context: Arc<Context>,
+    gpu: Gpu,
     /// Keeps the code where it is.
     _module: Module,
 }
@@ -65,12 +69,22 @@ unsafe impl Sync for Function {}
 impl Gpu {
     /// GPU number `index`, or why there is none.
     pub fn open(index: u32) -> Result<Self> {
-        Self::open_by(Path::new(DRIVER), index)
+        Ok(Self::open_by(Path::new(DRIVER), index)?.multiplying(Place::Beside))
     }
 
-    /// By the driver at `path`.
+    /// By the driver at `path`, and without a library of products.
     pub fn open_by(path: &Path, index: u32) -> Result<Self> {
-        Ok(Gpu { context: Arc::new(Context::open(path, index)?), compiler: None })
+        let multiplier = Arc::new(Multiplier::new(Place::Nowhere));
+        Ok(Gpu { context: Arc::new(Context::open(path, index)?), multiplier, compiler: None })
+    }
+
+    fn multiplying(self, place: Place) -> Self {
+        Gpu { multiplier: Arc::new(Multiplier::new(place)), ..self }
+    }
+
+    /// With the cuBLASLt at `path`.
+    pub fn with_cublas(self, path: &Path) -> Self {
+        self.multiplying(Place::At(path.to_owned()))
     }
 
     /// The same GPU for all callers; if it cannot be opened, each call tries again.
@@ -108,6 +122,18 @@ impl Gpu {
         self.context.limits
     }
 
+    /// Why cuBLASLt does not multiply these matrices; `None`: it does.
+    pub fn obstacle(&self, product: &MatrixProduct) -> Option<String> {
+        match self.cublas() {
+            Ok(cublas) => cublas.check(product).err().map(|error| error.to_string()),
+            Err(why) => Some(why),
+        }
+    }
+
+    fn cublas(&self) -> Result<Arc<Cublas>, String> {
+        self.multiplier.get(self, &self.context)
+    }
+
     /// A stream that waits for no other one.
     pub fn stream(&self) -> Result<GpuStream> {
         Ok(GpuStream { number: self.context.new_stream()?, context: self.context.clone() })
@@ -139,7 +165,7 @@ impl Gpu {
             Ok((kernel.name.clone(), Function(function)))
         };
         let functions = kernels.iter().copied().map(function).collect::<Result<_>>()?;
-        Ok(GpuKernels { functions, context: self.context.clone(), _module: module })
+        Ok(GpuKernels { functions, gpu: self.clone(), _module: module })
     }
 }
 
@@ -286,14 +312,14 @@ impl GpuKernels {
 
     /// Waits until a stream is done; reports an error of its kernels now.
     pub fn synchronise(&self, stream: usize) -> Result<()> {
-        self.context.synchronise(stream)
+        self.gpu.context.synchronise(stream)
     }
 
     /// The number of clusters of this kernel, with this many threads per block, that run at once.
     pub fn clusters(&self, kernel: &Kernel, threads: u32) -> Result<usize> {
         let (cluster, shared) = (kernel.cluster, kernel.shared);
         let shape = Shape { blocks: cluster, threads, cluster, shared, is_whole: false, stream: 0 };
-        self.context.clusters(self.function(kernel)?, &kernel.name, shape)
+        self.gpu.context.clusters(self.function(kernel)?, &kernel.name, shape)
     }
 
     fn function(&self, kernel: &Kernel) -> Result<Handle> {
@@ -312,7 +338,15 @@ impl Device for OnStream<'_> {
             is_whole: kernel.waits == Waits::ForGrid,
             stream: self.stream,
         };
-        self.kernels.context.launch(self.kernels.function(kernel)?, &kernel.name, shape, parameters.to_vec())
+        self.kernels.gpu.context.launch(self.kernels.function(kernel)?, &kernel.name, shape, parameters.to_vec())
+    }
+
+    fn multiply(&self, product: &MatrixProduct, parameters: &[usize]) -> Result<()> {
+        let &[a, b, c, bias, aside] = parameters else {
+            return Err(Error::Internal(format!("{} parameters of a product", parameters.len())));
+        };
+        let cublas = self.kernels.gpu.cublas().map_err(Error::Internal)?;
+        cublas.multiply(product, Places { matrices: [a, b, c], bias, aside }, self.stream)
     }
 }
 

@@ -8,20 +8,26 @@
 //!   adjoint, the thread, or the block, that owns that element sums them; there are no atomics, and the bits are the
 //!   same from run to run.
 //! - Memory is laid out as for `aot`: one arena for values, one for adjoints, which pullbacks hand on as they finish.
-//!
+//! - Large products of matrices are cuBLASLt's, where it is installed and its sums are right on the GPU.
 //! - Networks in training are in `training`: a small perceptron's epoch is one kernel, the steps of any other network are CUDA graphs.
 //!
 //! Operators without CUDA text are refused by name; LibTorch then runs them.
 
 mod channels;
 mod choose;
+mod convolutions;
+#[allow(unsafe_code)] // Opens cuBLASLt and calls it.
+mod cublas;
 #[allow(unsafe_code)] // Opens the driver and calls it.
 mod driver;
+mod folders;
 #[allow(unsafe_code)] // Tensors in a GPU's memory, as their owners promise.
 mod function;
 #[allow(unsafe_code)] // Handles of the driver in several threads.
 mod gpu;
+mod library;
 mod maps;
+mod multiply;
 #[allow(unsafe_code)] // Opens NVRTC and calls it.
 mod nvrtc;
 mod places;
@@ -36,7 +42,8 @@ mod writer;
 
 pub use function::CudaFunction;
 pub use gpu::{Gpu, GpuKernels, GpuMemory, GpuStream, Limits, OnStream, Recording};
+pub use multiply::{Matrix, MatrixProduct, Numbers};
 pub use nvrtc::{Cubin, Nvrtc};
-pub use program::{CudaProgram, Kernel, Launch, Slot, Step, Waits, headers, kernels_text, text};
+pub use program::{CudaProgram, Kernel, Launch, Run, Slot, Step, Waits, headers, kernels_text, text};
 pub use run::{Device, Memory};
 pub use training::{CudaEngine, Epoch, Form, Perceptron, Start, Stepwise, Tiling};

@@ -1,20 +1,13 @@
 //! NVRTC, NVIDIA's run-time compiler of CUDA C++, found and opened; it needs neither a GPU nor the driver.
 
-use std::env;
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 
+use super::folders::{VARIABLE, VERSIONS, named, usual};
 use super::program::headers;
-use crate::device;
-
-/// The folder of the libraries, if they are neither beside LibTorch nor on the linker's path.
-const VARIABLE: &str = "CLADTORCH_NVRTC";
-
-/// Versions of CUDA whose NVRTC compiles the text, newest first.
-const VERSIONS: [u32; 2] = [13, 12];
 
 type Program = *mut std::ffi::c_void;
 type Create = unsafe extern "C" fn(
@@ -58,7 +51,7 @@ impl Nvrtc {
     /// Opens the newest one; else where it was looked for.
     pub fn find() -> Result<Self, String> {
         let mut tried = Vec::new();
-        for folder in folders() {
+        for folder in named().map_or_else(usual, |folder| vec![Some(folder)]) {
             for version in VERSIONS {
                 match open(folder.as_deref(), version) {
                     Ok(found) => return Ok(found),
@@ -138,18 +131,6 @@ impl Nvrtc {
         let name = unsafe { std::ffi::CStr::from_ptr((self.name)(code)) };
         format!("NVRTC {}: {}", self.version, name.to_string_lossy())
     }
-}
-
-/// Where the libraries may lie; `None` is the linker's path.
-fn folders() -> Vec<Option<PathBuf>> {
-    if let Some(folder) = env::var_os(VARIABLE).filter(|folder| !folder.is_empty()) {
-        return vec![Some(folder.into())];
-    }
-    let beside = device::libtorch_folder().and_then(|lib| {
-        let site_packages = lib.parent()?.parent()?;
-        Some(site_packages.join("nvidia/cu13/lib"))
-    });
-    beside.into_iter().filter(|folder| folder.is_dir()).map(Some).chain([None]).collect()
 }
 
 fn open(folder: Option<&Path>, version: u32) -> Result<Nvrtc, String> {

@@ -1,24 +1,31 @@
-//! Products of matrices and convolutions.
+//! Products of matrices.
 
 use super::super::jit::emit;
 use super::super::reverse::Begin;
+use super::cublas::ASIDE;
+use super::multiply::{Matrix, MatrixProduct, Numbers};
 use super::places::{Apart, at};
-use super::program::{Launch, Slot};
+use super::program::{Launch, Run, Slot};
 use super::put::Target;
 use super::writer::{Draft, Work, Writer};
 use crate::error::Result;
-use crate::graph::View;
 use crate::graph::program::{Node, Product};
-use crate::kernels::strided::Convolution;
+use crate::graph::{DType, View};
 
 /// Tiles that keep every multiprocessor busy.
 const MANY_TILES: usize = 132;
+/// Rows and columns of a tile by those of a thread.
+const SIDE: usize = 16;
+/// Rows and columns of a thread.
+const OF_THREADS: [[usize; 2]; 11] =
+    [[4, 4], [2, 8], [8, 2], [4, 2], [2, 4], [2, 2], [1, 8], [8, 1], [1, 4], [4, 1], [1, 1]];
 /// Terms of a sum that are worth a tile of their own.
 const PART: usize = 256;
 /// Most tiles that share a sum.
 const MOST_PARTS: usize = 64;
 
 /// A factor: `[batches, rows, columns]` in memory.
+#[derive(Clone)]
 struct Factor {
     slot: Slot,
     view: View,
@@ -35,13 +42,9 @@ impl Factor {
         Factor { view: self.view.transpose(rank - 2, rank - 1), ..self }
     }
 
-    /// Declares `name(batch, i, j)`.
-    fn declare(&self, draft: &mut Draft, name: &str) {
-        let (from, place) = (draft.read(self.slot), self.place());
-        emit!(
-            draft.body,
-            "   const auto {name} = [=](Index batch, Index i, Index j) -> T {{ return {from}[{place}]; }};"
-        );
+    fn elements(&self) -> Elements {
+        let is_along_rows = self.view.strides.last() == Some(&1);
+        Elements { slot: self.slot, before: String::new(), place: self.place(), is_along_rows }
     }
 
     /// Of an element of matrix `batch`.
@@ -52,10 +55,37 @@ impl Factor {
         let batches = View { offset: *offset, sizes: before.to_vec(), strides: strides[..rank - 2].to_vec() };
         format!("{} + i * {} + j * {}", at(&batches, "batch"), strides[rank - 2], strides[rank - 1])
     }
+}
 
+/// The elements of a factor, wherever they lie.
+pub(super) struct Elements {
+    pub slot: Slot,
+    /// Statements before that with the place; they may return 0 instead.
+    pub before: String,
+    /// An expression of `batch`, `i` and `j`.
+    pub place: String,
     /// Whether neighbours in memory are those in a row.
-    fn is_along_rows(&self) -> bool {
-        self.view.strides.last() == Some(&1)
+    pub is_along_rows: bool,
+}
+
+impl Elements {
+    /// Declares `name(batch, i, j)`.
+    fn declare(&self, draft: &mut Draft, name: &str) {
+        let (from, Elements { before, place, .. }) = (draft.read(self.slot), self);
+        emit!(
+            draft.body,
+            "   const auto {name} = [=](Index batch, Index i, Index j) -> T {{ {before}return {from}[{place}]; }};"
+        );
+    }
+}
+
+/// Whether it is one row of numbers that lie side by side, again and again.
+fn is_row(view: &View) -> bool {
+    match (&view.sizes[..], &view.strides[..]) {
+        ([before @ .., columns], [apart @ .., along]) => {
+            (*along == 1 || *columns == 1) && before.iter().zip(apart).all(|(&size, &stride)| size == 1 || stride == 0)
+        }
+        _ => false,
     }
 }
 
@@ -65,17 +95,56 @@ impl Writer<'_> {
         let whole = View::contiguous(&node.shape);
         let slot = self.slot(node.buffer);
         let target = |begin| Target { slot, view: &whole, length: whole.len(), begin };
-        let mut launches = Vec::new();
-        if let Some(start) = node.operands.get(2) {
-            launches = self.copy(self.slot(start.buffer), &start.view, target(Begin::Store));
-        }
-        let begin = if node.operands.len() == 3 { Begin::Add } else { Begin::Store };
+        let sizes = [product.batches.len(), product.m, product.n, product.k];
         let [a, b] = [0, 1].map(|at| {
             let operand = &node.operands[at];
             Factor::new(self.slot(operand.buffer), &operand.view)
         });
-        launches.extend(self.products([product.batches.len(), product.m, product.n, product.k], a, b, target(begin)));
+        let Some(start) = node.operands.get(2) else { return Ok(self.products(sizes, a, b, target(Begin::Store))) };
+        let bias = Some((self.slot(start.buffer), start.view.offset)).filter(|_| is_row(&start.view));
+        if let Some(launch) = bias.and_then(|bias| self.by_library(sizes, [&a, &b], &target(Begin::Store), Some(bias)))
+        {
+            return Ok(vec![launch]);
+        }
+        let mut launches = self.copy(self.slot(start.buffer), &start.view, target(Begin::Store));
+        launches.extend(self.products(sizes, a, b, target(Begin::Add)));
         Ok(launches)
+    }
+
+    /// The product by the device's library, which takes it as a whole; where the target begins with zeros, these are there.
+    fn by_library(
+        &mut self,
+        sizes: [usize; 4],
+        factors: [&Factor; 2],
+        target: &Target,
+        bias: Option<(Slot, usize)>,
+    ) -> Option<Launch> {
+        if sizes.contains(&0) || !target.view.is_injective() {
+            return None;
+        }
+        let result = Factor::new(target.slot, target.view);
+        // A result that is stored column by column is the transposed product of the transposed factors.
+        let (sizes, [a, b, c]) = match Matrix::of(&result.view)?.is_transposed {
+            false => (sizes, [factors[0].clone(), factors[1].clone(), result]),
+            true => {
+                let [batches, m, n, k] = sizes;
+                ([batches, n, m, k], [factors[1], factors[0], &result].map(|factor| factor.clone().transposed()))
+            }
+        };
+        let matrices = [Matrix::of(&a.view)?, Matrix::of(&b.view)?, Matrix::of(&c.view)?];
+        let product = MatrixProduct {
+            numbers: if self.program.dtype == DType::Float64 { Numbers::Double } else { self.floats },
+            sizes,
+            matrices,
+            adds: target.adds(),
+            bias: bias.map(|(_, start)| start),
+        };
+        if !(self.multiplies)(&product) {
+            return None;
+        }
+        let aside = self.scratch(ASIDE.div_ceil(product.size()));
+        let slots = vec![a.slot, b.slot, c.slot, bias.map_or(a.slot, |(slot, _)| slot), aside];
+        Some(Launch { run: Run::Product(product), slots })
     }
 
     /// Whether the matrices start where the views of the operands say.
@@ -117,9 +186,26 @@ impl Writer<'_> {
         if batches * m * n * k == 0 {
             return self.put_nothing(target);
         }
-        let tiles = |side: usize| batches * m.div_ceil(side) * n.div_ceil(side);
-        let of_threads = [4, 2].into_iter().find(|each| tiles(16 * each) >= MANY_TILES).unwrap_or(1);
-        let tiles = tiles(16 * of_threads);
+        if let Some(launch) = self.by_library([batches, m, n, k], [&a, &b], &target, None) {
+            return self.begin(&target).into_iter().chain([launch]).collect();
+        }
+        self.tiles([batches, m, n, k], &a.elements(), &b.elements(), target)
+    }
+
+    /// The same by kernels, where no size is 0.
+    pub(super) fn tiles(
+        &mut self,
+        [batches, m, n, k]: [usize; 4],
+        a: &Elements,
+        b: &Elements,
+        target: Target,
+    ) -> Vec<Launch> {
+        let tiles = |[rows, columns]: [usize; 2]| batches * m.div_ceil(SIDE * rows) * n.div_ceil(SIDE * columns);
+        // A thread reads its rows and columns of a tile from shared memory for each term, which takes most of the time.
+        let reads = |&of: &[usize; 2]| tiles(of) * (of[0] + of[1]);
+        let many = OF_THREADS.into_iter().filter(|&of| tiles(of) >= MANY_TILES);
+        let of_thread = many.min_by_key(reads).unwrap_or([1, 1]);
+        let ([rows, columns], tiles) = (of_thread, tiles(of_thread));
         let parts =
             if tiles < MANY_TILES { k.div_ceil(PART).min(MANY_TILES.div_ceil(tiles)).min(MOST_PARTS) } else { 1 };
         let length = k.div_ceil(parts).next_multiple_of(16);
@@ -135,10 +221,10 @@ impl Writer<'_> {
         a.declare(&mut draft, "a");
         b.declare(&mut draft, "b");
         let (to, place) = (draft.write(slot), Factor { slot, view }.place());
-        let [along_a, along_b] = [&a, &b].map(Factor::is_along_rows);
+        let [along_a, along_b] = [a, b].map(|factor| factor.is_along_rows);
         emit!(
             draft.body,
-            "   Products<{of_threads}, {along_a}, {along_b}, T>(Index({batches}), Index({parts}), Index({length}), \
+            "   Products<{rows}, {columns}, {along_a}, {along_b}, T>(Index({batches}), Index({parts}), Index({length}), \
              Index({m}), Index({n}), Index({k}), a, b,\n      \
              [=](Index matrix, Index part, Index i, Index j, T sum) {{\n         \
              const Index batch = matrix * {parts} + part;\n         Put<{adds}>({to}[{place}], sum);\n      }});"
@@ -158,77 +244,5 @@ impl Writer<'_> {
         let view = View { offset: target.view.offset, sizes, strides };
         let parts_first = View { offset: 0, sizes: vec![parts, batches, size], strides: vec![size, parts * size, 1] };
         self.copy(from, &parts_first, Target { view: &view, ..target })
-    }
-
-    /// Signals [events, groups, inputs, length] and weights [groups, outputs, inputs, taps].
-    pub(super) fn convolve(&mut self, node: &Node, c: &Convolution) -> Vec<Launch> {
-        let &Convolution { groups, inputs, outputs, taps, dilation, length, .. } = c;
-        let count: usize = node.shape.iter().product();
-        if count == 0 {
-            return Vec::new();
-        }
-        let (columns, channels) = (c.columns().unwrap_or(1), groups * outputs);
-        let mut draft = Draft::default();
-        let [x, w] = [0, 1].map(|at| self.operand(&mut draft, &node.operands[at]));
-        let bias = node.operands.get(2).map(|bias| {
-            let from = self.operand(&mut draft, bias);
-            format!(" + {from}[{}]", at(&bias.view, "o"))
-        });
-        let y = draft.write(self.slot(node.buffer));
-        emit!(
-            draft.body,
-            "   const auto each = [=](Index o, Index d) -> T {{\n      \
-             const Index n = o % {columns}, channel = o / {columns} % {channels}, event = o / {columns} / {channels};\n      \
-             const Index i = d / {taps}, k = d % {taps}, group = channel / {outputs};\n      \
-             return {x}[((event * {groups} + group) * {inputs} + i) * {length} + n + k * {dilation}] *\n             \
-             {w}[(channel * {inputs} + i) * {taps} + k];\n   }};"
-        );
-        let writes = format!("{y}[o] = sum{};", bias.unwrap_or_default());
-        vec![self.sums(draft, [count, inputs * taps], &writes)]
-    }
-
-    /// The contribution of the adjoint `seed` of the convolution to the signals or the weights.
-    pub(super) fn convolve_pullback(
-        &mut self,
-        node: &Node,
-        c: &Convolution,
-        operand: usize,
-        seed: Slot,
-        target: Target,
-    ) -> Vec<Launch> {
-        let &Convolution { events, groups, inputs, outputs, taps, dilation, length } = c;
-        let (columns, channels) = (c.columns().unwrap_or(1), groups * outputs);
-        let mut draft = Draft::default();
-        let other = self.operand(&mut draft, &node.operands[1 - operand]);
-        let (d, to) = (draft.read(seed), draft.write(target.slot));
-        let terms = match operand {
-            0 => {
-                emit!(
-                    draft.body,
-                    "   const auto each = [=](Index o, Index d) -> T {{\n      \
-                     const Index l = o % {length}, i = o / {length} % {inputs}, row = o / {length} / {inputs};\n      \
-                     const Index k = d % {taps}, channel = row % {groups} * {outputs} + d / {taps}, event = row / {groups};\n      \
-                     if (l < k * {dilation} || l - k * {dilation} >= {columns}) return 0;\n      \
-                     return {d}[(event * {channels} + channel) * {columns} + l - k * {dilation}] *\n             \
-                     {other}[(channel * {inputs} + i) * {taps} + k];\n   }};"
-                );
-                outputs * taps
-            }
-            _ => {
-                emit!(
-                    draft.body,
-                    "   const auto each = [=](Index o, Index d) -> T {{\n      \
-                     const Index k = o % {taps}, i = o / {taps} % {inputs}, channel = o / {taps} / {inputs};\n      \
-                     const Index n = d % {columns}, event = d / {columns}, group = channel / {outputs};\n      \
-                     return {d}[(event * {channels} + channel) * {columns} + n] *\n             \
-                     {other}[((event * {groups} + group) * {inputs} + i) * {length} + n + k * {dilation}];\n   }};"
-                );
-                events * columns
-            }
-        };
-        let mut launches = self.begin(&target);
-        let writes = format!("Put<{}>({to}[o], sum);", target.adds());
-        launches.push(self.sums(draft, [target.view.len(), terms], &writes));
-        launches
     }
 }

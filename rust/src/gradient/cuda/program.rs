@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::jit::emit;
+use super::multiply::MatrixProduct;
 use crate::graph::outputs::Outputs;
 
 /// Where the memory lies that a kernel's parameter points to.
@@ -24,17 +25,30 @@ pub enum Slot {
     Flag(usize),
 }
 
-/// One kernel on a grid.
+/// What runs at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Index into [`CudaProgram::kernels`].
-    pub kernel: usize,
-    /// Blocks.
-    pub grid: u32,
-    /// Threads of a block.
-    pub block: u32,
+    /// What it is.
+    pub run: Run,
     /// Its parameters, all pointers.
     pub slots: Vec<Slot>,
+}
+
+/// See [`Launch`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// A kernel on a grid.
+    Kernel {
+        /// Index into [`CudaProgram::kernels`].
+        kernel: usize,
+        /// Blocks.
+        grid: u32,
+        /// Threads of a block.
+        block: u32,
+    },
+    /// A product by the device's library. Its parameters are the buffers of its three matrices and of its bias (if it has none, any),
+    /// and memory to set aside.
+    Product(MatrixProduct),
 }
 
 /// For whom threads of a kernel wait.
@@ -100,12 +114,23 @@ pub struct CudaProgram {
     pub adjoints: usize,
     /// For each flag the observed operator that sets it, in a forward pass that meets an index out of range.
     pub flags: Vec<usize>,
+    /// Why kernels run large products.
+    pub obstacle: Option<String>,
 }
 
 impl CudaProgram {
     /// Whether computing values takes memory from the arena of adjoints.
     pub fn forward_has_scratch(&self) -> bool {
         self.forward.iter().flat_map(|launch| &launch.slots).any(|slot| matches!(slot, Slot::Adjoints(_)))
+    }
+
+    /// Products by the device's library.
+    pub fn products(&self) -> impl Iterator<Item = &MatrixProduct> {
+        let steps = self.backward.iter().flat_map(|step| &step.launches);
+        self.forward.iter().chain(steps).filter_map(|launch| match &launch.run {
+            Run::Product(product) => Some(product),
+            Run::Kernel { .. } => None,
+        })
     }
 }
 

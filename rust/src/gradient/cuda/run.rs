@@ -1,13 +1,16 @@
 //! The order in which the kernels of a program run, on any device.
 
-use super::program::{CudaProgram, Kernel, Launch, Slot};
+use super::multiply::MatrixProduct;
+use super::program::{CudaProgram, Kernel, Launch, Run, Slot};
 use crate::error::Result;
 use crate::graph::outputs::selected;
 
-/// A device that runs kernels, each after the one before it.
+/// A device that runs kernels and products, each after the one before it.
 pub trait Device {
     /// Runs a kernel on this grid of blocks and threads, with these addresses as parameters.
     fn launch(&self, kernel: &Kernel, grid: [u32; 2], parameters: &[usize]) -> Result<()>;
+    /// Multiplies, with the addresses of [`Run::Product`] as parameters.
+    fn multiply(&self, product: &MatrixProduct, parameters: &[usize]) -> Result<()>;
 }
 
 /// Addresses in the device's memory.
@@ -70,7 +73,12 @@ impl CudaProgram {
     fn run(&self, device: &impl Device, memory: &Memory, launches: &[Launch]) -> Result<()> {
         launches.iter().try_for_each(|launch| {
             let parameters: Vec<usize> = launch.slots.iter().map(|&slot| memory.address(slot)).collect();
-            device.launch(&self.kernels[launch.kernel], [launch.grid, launch.block], &parameters)
+            match &launch.run {
+                Run::Kernel { kernel, grid, block } => {
+                    device.launch(&self.kernels[*kernel], [*grid, *block], &parameters)
+                }
+                Run::Product(product) => device.multiply(product, &parameters),
+            }
         })
     }
 }

@@ -1,8 +1,12 @@
 //! The whole of a program: every step forward, and every pullback.
 
+use std::cell::Cell;
+
 use super::super::buffer_assignment::{BufferAssignment, Location};
 use super::super::jit::{Body, Group, by_name, emit, groups};
 use super::super::reverse::{Begin, Pullback, Reverse};
+use super::gpu::Gpu;
+use super::multiply::{MatrixProduct, Numbers};
 use super::places::at;
 use super::program::{CudaProgram, Launch, Slot, Step};
 use super::put::Target;
@@ -13,13 +17,41 @@ use crate::graph::program::{Digits, Node, Origin, Primitive};
 use crate::graph::{Program, View};
 
 impl CudaProgram {
-    /// Refuses operators without a kernel, by name.
+    /// Of kernels alone. Refuses operators without one, by name.
     pub fn new(program: &Program) -> Result<Self> {
-        write(program)
+        write(program, Numbers::Float, &|_| false)
+    }
+
+    /// The same, but a device's library runs the products that it `multiplies`, and takes factors in float32 as `floats` says.
+    pub fn multiplying(
+        program: &Program,
+        floats: Numbers,
+        multiplies: &dyn Fn(&MatrixProduct) -> bool,
+    ) -> Result<Self> {
+        write(program, floats, multiplies)
+    }
+
+    /// The same for that GPU, whose library runs large products.
+    pub fn on(program: &Program, floats: Numbers, gpu: &Gpu) -> Result<Self> {
+        let obstacle = Cell::new(None);
+        let multiplies = |product: &MatrixProduct| {
+            if !product.is_large() {
+                return false;
+            }
+            let refused = gpu.obstacle(product);
+            let is_taken = refused.is_none();
+            // A product whose bias is refused is asked for again without it.
+            if !is_taken && product.bias.is_none() {
+                obstacle.set(refused);
+            }
+            is_taken
+        };
+        let made = Self::multiplying(program, floats, &multiplies)?;
+        Ok(CudaProgram { obstacle: obstacle.take(), ..made })
     }
 }
 
-fn write(program: &Program) -> Result<CudaProgram> {
+fn write(program: &Program, floats: Numbers, multiplies: &dyn Fn(&MatrixProduct) -> bool) -> Result<CudaProgram> {
     let layout = BufferAssignment::apart(program);
     let groups = groups(program);
     let steps: Vec<usize> = (0..program.nodes.len()).filter(|&index| groups[index] == Group::Root).collect();
@@ -41,7 +73,7 @@ fn write(program: &Program) -> Result<CudaProgram> {
         })
         .collect();
     let reverse = Reverse::new(program, &pullbacks);
-    let mut writer = Writer::new(program, &layout);
+    let mut writer = Writer::new(program, &layout, floats, multiplies);
     (writer.adjoints, writer.scratch) = reverse.places(program, &pullbacks);
     let mut forward = Vec::new();
     for (&index, body) in steps.iter().zip(&bodies) {
@@ -81,7 +113,18 @@ fn write(program: &Program) -> Result<CudaProgram> {
     let literals = layout.values.iter().enumerate().filter_map(literal).collect();
     let adjoints = writer.scratch + writer.most_scratch;
     let (flags, kernels) = (std::mem::take(&mut writer.flags), writer.kernels());
-    Ok(CudaProgram { kernels, forward, zero, seeds, backward, literals, values: layout.length, adjoints, flags })
+    Ok(CudaProgram {
+        kernels,
+        forward,
+        zero,
+        seeds,
+        backward,
+        literals,
+        values: layout.length,
+        adjoints,
+        flags,
+        obstacle: None,
+    })
 }
 
 /// Begins these adjoints with zeros.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::super::buffer_assignment::{BufferAssignment, Location};
-use super::program::{Kernel, Launch, Slot, Waits};
+use super::multiply::{MatrixProduct, Numbers};
+use super::program::{Kernel, Launch, Run, Slot, Waits};
 use crate::cache::Cache;
 use crate::graph::program::{Origin, Tensor};
 use crate::graph::{DType, Program};
@@ -96,6 +97,10 @@ pub(super) struct Writer<'a> {
     pub scratch: usize,
     pub most_scratch: usize,
     pub flags: Vec<usize>,
+    /// How the device's library takes factors in float32.
+    pub floats: Numbers,
+    /// Whether it multiplies these.
+    pub multiplies: &'a dyn Fn(&MatrixProduct) -> bool,
     /// Types and body of each kernel, with its number and whether it has barriers.
     known: HashMap<(Vec<String>, String), (usize, bool)>,
     /// The greatest number that an index may be.
@@ -103,7 +108,12 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(program: &'a Program, layout: &'a BufferAssignment) -> Self {
+    pub fn new(
+        program: &'a Program,
+        layout: &'a BufferAssignment,
+        floats: Numbers,
+        multiplies: &'a dyn Fn(&MatrixProduct) -> bool,
+    ) -> Self {
         let largest = program.buffers.iter().map(|buffer| buffer.length).max().unwrap_or(0);
         Writer {
             program,
@@ -112,6 +122,8 @@ impl<'a> Writer<'a> {
             scratch: 0,
             most_scratch: 0,
             flags: Vec::new(),
+            floats,
+            multiplies,
             known: HashMap::new(),
             largest,
         }
@@ -148,7 +160,7 @@ impl<'a> Writer<'a> {
         let (number, has_barriers) = (self.known.len(), !matches!(work, Work::Alone(_)));
         let &mut (kernel, _) = self.known.entry((types, body)).or_insert((number, has_barriers));
         let [grid, block] = work.grid().map(|size| size as u32);
-        Launch { kernel, grid, block, slots }
+        Launch { run: Run::Kernel { kernel, grid, block }, slots }
     }
 
     /// Where a buffer's values lie.

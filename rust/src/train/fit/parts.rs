@@ -107,14 +107,16 @@ fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<(
     }
 }
 
-/// Refuses products in bfloat16 but by kernels of the CPU.
+/// Refuses products in bfloat16 but by kernels of the CPU, and in TF32 but by those of a GPU.
 fn check_precision(options: &Options, choice: &Choice) -> Result<()> {
-    if options.precision == Precision::Float32 || choice.back_end == BackEnd::Aot {
-        return Ok(());
-    }
+    let (name, remedy) = match (options.precision, choice.back_end) {
+        (Precision::Float32, _) | (Precision::BF16, BackEnd::Aot) | (Precision::TF32, BackEnd::Cuda) => return Ok(()),
+        (Precision::BF16, _) => ("kBF16", "only kernels, on the CPU, have products in bfloat16"),
+        (Precision::TF32, _) => ("kTF32", "only kernels on a GPU have products in TF32"),
+    };
     Err(Error::invalid(
-        format!("fPrecision = kBF16 for a fit that runs on {}", choice.describe(choice.back_end.title())),
-        "leave fPrecision as it is: only kernels, on the CPU, have products in bfloat16",
+        format!("fPrecision = {name} for a fit that runs on {}", choice.describe(choice.back_end.title())),
+        format!("leave fPrecision as it is: {remedy}"),
     ))
 }
 
@@ -137,6 +139,8 @@ pub(super) fn engine(
     if let (BackEnd::Cuda, Device::Cuda(index)) = (choice.back_end, device) {
         return match gpu_engine(model, parameters, options.seed, settings, index) {
             Ok(engine) => Ok((Box::new(engine), choice)),
+            // LibTorch would not round.
+            Err(error) if options.precision != Precision::Float32 => Err(error),
             Err(Error::Invalid { what, .. }) if matches!(model.network(), Network::Module(_)) => {
                 Err(Error::invalid(what, "train it with fDevice = \"cpu\""))
             }

@@ -11,7 +11,7 @@ use super::form::{Call, Form};
 use super::start::Start;
 use super::stepwise::Stepwise;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Module};
+use crate::graph::{Graph, Module, Precision};
 
 /// Bytes of `Batch` in `step.hpp`.
 const BATCH: usize = 32;
@@ -33,8 +33,8 @@ pub struct CudaEngine {
 }
 
 impl CudaEngine {
-    /// Trains `module` from there; else says why it cannot. If it is the chain `graph`, that is small, and all of its parameters
-    /// simply follow the gradient, an epoch is one kernel.
+    /// Trains `module` from there; else says why it cannot. If it is the chain `graph`, that is small, in float32, and all of
+    /// its parameters simply follow the gradient, an epoch is one kernel.
     pub fn new(
         module: &Arc<Module>,
         graph: Option<&Graph>,
@@ -42,7 +42,8 @@ impl CudaEngine {
         settings: Settings,
         gpu: Gpu,
     ) -> Result<Self> {
-        let whole = graph.filter(|_| start.frozen.is_empty()).map(|graph| Epoch::fitting(graph, &settings, &gpu));
+        let is_simple = start.frozen.is_empty() && settings.precision == Precision::Float32;
+        let whole = graph.filter(|_| is_simple).map(|graph| Epoch::fitting(graph, &settings, &gpu));
         let form: Box<dyn Form> = match whole {
             Some(Ok(epoch)) => Box::new(epoch),
             _ => Box::new(Stepwise::new(module, start, settings, &gpu)?),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::super::Settings;
 use super::super::super::pass::index_out_of_range;
 use super::super::gpu::{Gpu, GpuKernels, GpuMemory};
+use super::super::multiply::Numbers;
 use super::super::program::{CudaProgram, Kernel};
 use super::super::run::{Device, Memory};
 use super::super::writer::Work;
@@ -17,7 +18,7 @@ use super::moves::Moves;
 use super::start::Start;
 use super::step_kernels::{Sizes, StepKernels};
 use crate::error::{Error, Result};
-use crate::graph::{Captured, Mode, Module};
+use crate::graph::{Captured, Mode, Module, Precision};
 
 /// Rows of an evaluation; few programs must do for all numbers of rows.
 const EVALUATED_ROWS: usize = 4096;
@@ -92,7 +93,10 @@ impl Stepwise {
             passes: Vec::new(),
         };
         // What has no kernel is refused now.
-        made.pass(Mode::Training, settings.batch_size)?;
+        let first = made.pass(Mode::Training, settings.batch_size)?;
+        if settings.precision == Precision::TF32 {
+            check_tf32(&made.passes[first].program, gpu)?;
+        }
         Ok(made)
     }
 
@@ -197,7 +201,7 @@ impl Stepwise {
     fn new_pass(&self, mode: Mode, rows: usize) -> Result<Pass> {
         let Stepwise { gpu, module, settings, .. } = self;
         let graph = module.program(mode, rows)?;
-        let program = CudaProgram::new(&graph)?;
+        let program = CudaProgram::on(&graph, floats(mode, settings.precision), gpu)?;
         let (outputs, parameters) = (module.outputs(), module.parameters());
         let targets = settings.loss.targets(outputs);
         let sizes = Sizes { rows, features: module.inputs(), outputs, targets, parameters };
@@ -234,6 +238,28 @@ impl Stepwise {
             steps,
             draws,
         })
+    }
+}
+
+/// Refuses TF32 where nothing would be rounded.
+fn check_tf32(program: &CudaProgram, gpu: &Gpu) -> Result<()> {
+    let why = match &program.obstacle {
+        _ if !gpu.limits().has_tf32 => "the GPU has none (compute capability 8.0 or newer has)",
+        _ if program.products().count() > 0 => return Ok(()),
+        Some(why) => why,
+        None => "no product of a batch has 67 million multiplications",
+    };
+    Err(Error::invalid(
+        format!("fPrecision = kTF32, but nothing would run in TF32: {why}"),
+        "leave fPrecision as it is, or raise fBatchSize",
+    ))
+}
+
+/// How products take factors: evaluations are exact.
+fn floats(mode: Mode, precision: Precision) -> Numbers {
+    match (mode, precision) {
+        (Mode::Training, Precision::TF32) => Numbers::FloatAsTf32,
+        _ => Numbers::Float,
     }
 }
 
@@ -293,6 +319,14 @@ impl Form for Stepwise {
     }
 
     fn describe(&self) -> String {
-        "a step as one launch".to_owned()
+        // The first one trains.
+        let Some(Pass { program, .. }) = self.passes.first() else { return "a step as one launch".to_owned() };
+        let products = match (program.products().count(), &program.obstacle) {
+            (0, None) => String::new(),
+            (0, Some(why)) => format!(", large products by kernels: {why}"),
+            (count, None) => format!(", {count} products by cuBLASLt"),
+            (count, Some(why)) => format!(", {count} products by cuBLASLt, other large ones by kernels: {why}"),
+        };
+        format!("a step as one launch{products}")
     }
 }
