@@ -296,6 +296,42 @@ fn large_tensors_give_on_the_host_what_aot_does() {
     }
 }
 
+/// Convolutions of random shapes: some by tiles forward and backward, some in parts of that, and some by sums.
+#[test]
+fn convolutions_of_many_shapes_give_on_the_host_what_aot_does() {
+    let mut state = 20_u64;
+    let mut below = |count: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % count) as i64
+    };
+    let mut made = Vec::new();
+    for _ in 0..24 {
+        let [groups, inputs, outputs] = [1 + below(3), 1 + below(20), 1 + below(20)];
+        let [taps, dilation, columns, events] = [1 + below(6), 1 + below(3), 1 + below(40), 1 + below(9)];
+        let length = columns + (taps - 1) * dilation;
+        let has_bias = below(2) == 1;
+        let x = wave(&[events, groups * inputs, length], 0.13, Kind::Double);
+        let w = wave(&[groups * outputs, inputs, taps], 0.29, Kind::Double);
+        let mut recorder = Recorder::new(&[x, w, wave(&[groups * outputs], 0.5, Kind::Double)]);
+        let bias = has_bias.then(|| recorder.tensors[2].shallow_clone());
+        let t = &recorder.tensors;
+        let value = t[0].conv1d(&t[1], bias, 1, 0, dilation, groups);
+        let bias = if has_bias { A::V(2) } else { A::None };
+        let [one, none, apart] = [1, 0, dilation].map(|number| A::L(vec![number]));
+        let value =
+            recorder.record("conv1d", "", &[A::V(0), A::V(1), bias, one, none, apart, A::I(groups)], vec![value]);
+        recorder.returns(&[value]);
+        let what = format!(
+            "{groups} groups of {inputs} to {outputs} channels, {taps} taps {dilation} apart, {events} x {length}"
+        );
+        made.push(of(what, recorder).unwrap());
+    }
+    let by = |text: &str| made.iter().filter(|each| has(each, text)).count();
+    assert!(by("Products<") > 8 && by("Sums<") > 8, "{} and {}", by("Products<"), by("Sums<"));
+    let failures = check(&made, 1e-11, 1e-12);
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
 /// Functions of tensors of many long rows, made by `wave(shape, step)`.
 fn large(rows: i64, wave: &dyn Fn(&[i64], f64) -> Tensor) -> Vec<(&'static str, Recorder)> {
     let one = |what: &'static str,
