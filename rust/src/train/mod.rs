@@ -11,6 +11,7 @@ mod fit;
 mod folds;
 mod job;
 mod learned;
+mod order;
 pub mod random_search;
 mod resolution;
 mod scale;
@@ -31,7 +32,7 @@ pub use streaming::{StreamTrainer, check_window, stream_settings};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::dataset::{Dataset, shuffle, split};
+use crate::dataset::{Dataset, split};
 use crate::error::{Error, Result};
 use crate::gradient::ObservedLoss;
 use crate::graph::Gives;
@@ -41,6 +42,7 @@ use checkpoint::Checkpoint;
 use fit::{Events, Fit, positive_weight};
 use job::Job;
 use learned::Learned;
+use order::Order;
 use validation::Validation;
 
 /// Limits of a part of an epoch, after which progress is shown and Ctrl-C is heard: batches, and multiplications
@@ -129,7 +131,7 @@ pub struct Trainer {
     /// The events that this process holds.
     job: Job,
     /// Numbers of the events to train on, among those of all processes.
-    train: Vec<u32>,
+    train: Order,
     train_weight: f64,
     validation: Validation,
     /// The events' weights where classes have weights.
@@ -165,13 +167,11 @@ impl Trainer {
     pub fn resume(&mut self, path: &Path) -> Result<()> {
         let Trainer { fit, train, .. } = self;
         fit.restore(Checkpoint::load(path)?, path)?;
-        if fit.rows() > train.len() {
+        if fit.rows() > train.rows().len() {
             return Err(fit::other_fit(path, "it is further in an epoch than the data are long"));
         }
-        if fit.options.shuffle {
-            let begun = fit.epochs() + u32::from(fit.rows() > 0);
-            (1..=begun).for_each(|epoch| shuffle(train, fit.options.seed, u64::from(epoch)));
-        }
+        let begun = fit.epochs() + u32::from(fit.rows() > 0);
+        (1..=begun).for_each(|epoch| train.begin(epoch, epoch == begun));
         Ok(())
     }
 
@@ -225,10 +225,11 @@ impl Trainer {
             None => Validation::of_part(&validation, events, &job)?,
             Some(judges) => Validation::of_own(&mut fit, model.outputs(), judges)?,
         };
+        let (seed, is_ahead) = (fit.options.shuffle.then_some(fit.options.seed), fit.runs_on_gpu());
         Ok(Trainer {
             fit,
             train_weight: positive_weight(job.total_of(events.weight_of(&own_train)), "training")?,
-            train,
+            train: Order::new(train, seed, is_ahead),
             job,
             validation,
             weights,
@@ -254,9 +255,11 @@ impl Trainer {
         if validation.is_own && done == 0 {
             fit.forget();
         }
-        if done == 0 && fit.options.shuffle {
-            shuffle(train, fit.options.seed, u64::from(fit.epochs()) + 1);
+        if done == 0 {
+            let epoch = fit.epochs() + 1;
+            train.begin(epoch, epoch == fit.options.epochs);
         }
+        let train = train.rows();
         let work = if fit.runs_on_gpu() { PART_WORK_ON_GPU } else { PART_WORK };
         let batches = (work / self.work / size).clamp(1, PART_BATCHES);
         let mut end = (done + batches * size).min(train.len());
@@ -322,7 +325,7 @@ impl Trainer {
         format!(
             "{}: {} events for training, {} for validation, loss {}",
             self.fit.back_end(),
-            self.train.len(),
+            self.train.rows().len(),
             self.validation.count,
             self.fit.decided().loss_name()
         )
