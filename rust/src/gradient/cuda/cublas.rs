@@ -377,13 +377,17 @@ fn check(code: c_int, what: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Write};
+
     use super::*;
 
     /// The library refuses attributes of another number or size, and descriptions need no GPU.
     #[test]
     fn the_library_takes_what_describes_a_product() {
         let Some((_library, functions)) = paths().find_map(|path| opened(&path).ok()) else {
-            return eprintln!("NOT TESTED: descriptions for cuBLASLt, which is not installed");
+            // Past the runner, which withholds the output of passing tests; if nothing reads it, the test is unaffected.
+            let _ = io::stderr().write_all(b"descriptions of products were not tried: cuBLASLt is not installed\n");
+            return;
         };
         let matrix = |is_transposed| Matrix { start: 1, is_transposed, leading: 9, stride: 90 };
         for (numbers, is_transposed, bias) in
