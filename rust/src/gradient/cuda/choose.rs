@@ -5,7 +5,6 @@
 //! like any other, see [`Writer::put`].
 
 use super::super::jit::emit;
-use super::super::reverse::Begin;
 use super::places::at;
 use super::program::{Launch, Slot};
 use super::put::Target;
@@ -89,9 +88,8 @@ impl Writer<'_> {
 
     pub(super) fn scatter(&mut self, node: &Node, scatter: &Scatter) -> Vec<Launch> {
         let (whole, slot) = (View::contiguous(&node.shape), self.slot(node.buffer));
-        let [source, start] = [&node.operands[0], &node.operands[2]];
-        let target = Target { slot, view: &whole, length: whole.len(), begin: Begin::Store };
-        let mut launches = self.copy(self.slot(start.buffer), &start.view, target);
+        let source = &node.operands[0];
+        let (mut launches, begin) = self.start(node);
         let count = source.view.len();
         if count == 0 {
             return launches;
@@ -107,7 +105,7 @@ impl Writer<'_> {
         let mut draft = Draft::default();
         self.chosen(&mut draft, node, &scatter.gather, self.slot(source.buffer));
         let view = candidates(&scatter.places, &scatter.gather);
-        launches.extend(self.put(draft, Target { slot, view: &view, length: whole.len(), begin: Begin::Add }));
+        launches.extend(self.put(draft, Target { slot, view: &view, length: whole.len(), begin }));
         launches
     }
 

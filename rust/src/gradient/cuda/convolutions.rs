@@ -1,7 +1,6 @@
 //! Convolutions, as tiles of products where these are well filled.
 
 use super::super::jit::emit;
-use super::super::reverse::Begin;
 use super::places::at;
 use super::products::Elements;
 use super::program::{Launch, Slot};
@@ -53,27 +52,12 @@ impl Writer<'_> {
         let &Convolution { events, groups, inputs, outputs, taps, dilation, length } = c;
         let columns = c.columns().unwrap_or(1);
         let [signals, weights] = [0, 1].map(|at| self.slot(node.operands[at].buffer));
-        let weights = Elements {
-            slot: weights,
-            before: String::new(),
-            place: format!("(batch % {groups} * {outputs} + i) * {} + j", inputs * taps),
-            is_along_rows: true,
-        };
-        let windows = Elements {
-            slot: signals,
-            before: String::new(),
-            place: format!("(batch * {inputs} + i / {taps}) * {length} + j + i % {taps} * {dilation}"),
-            is_along_rows: true,
-        };
-        let [whole, view] = [View::contiguous(&node.shape), View::contiguous(&[events * groups, outputs, columns])];
-        let (slot, length) = (self.slot(node.buffer), whole.len());
-        let mut launches = Vec::new();
-        if let Some(bias) = node.operands.get(2) {
-            let start = Target { slot, view: &whole, length, begin: Begin::Store };
-            launches = self.copy(self.slot(bias.buffer), &bias.view, start);
-        }
-        let begin = if node.operands.len() == 3 { Begin::Add } else { Begin::Store };
-        let target = Target { slot, view: &view, length, begin };
+        let weights = Elements::new(weights, format!("(batch % {groups} * {outputs} + i) * {} + j", inputs * taps));
+        let windows =
+            Elements::new(signals, format!("(batch * {inputs} + i / {taps}) * {length} + j + i % {taps} * {dilation}"));
+        let view = View::contiguous(&[events * groups, outputs, columns]);
+        let (mut launches, begin) = self.start(node);
+        let target = Target { slot: self.slot(node.buffer), view: &view, length: view.len(), begin };
         let sizes = [events * groups, outputs, columns, inputs * taps];
         launches.extend(self.tiles(sizes, &weights, &windows, target));
         launches
@@ -138,17 +122,13 @@ impl Writer<'_> {
     fn tiled_by_signals(&mut self, node: &Node, c: &Convolution, seed: Slot, target: Target) -> Vec<Launch> {
         let &Convolution { events, groups, inputs, outputs, taps, dilation, length } = c;
         let columns = c.columns().unwrap_or(1);
-        let weights = Elements {
-            slot: self.slot(node.operands[1].buffer),
-            before: String::new(),
-            place: format!("((batch % {groups} * {outputs} + j / {taps}) * {inputs} + i) * {taps} + j % {taps}"),
-            is_along_rows: true,
-        };
+        let weights = Elements::new(
+            self.slot(node.operands[1].buffer),
+            format!("((batch % {groups} * {outputs} + j / {taps}) * {inputs} + i) * {taps} + j % {taps}"),
+        );
         let d = Elements {
-            slot: seed,
             before: format!("const Index k = i % {taps} * {dilation}; if (j < k || j - k >= {columns}) return 0; "),
-            place: format!("(batch * {outputs} + i / {taps}) * {columns} + j - k"),
-            is_along_rows: true,
+            ..Elements::new(seed, format!("(batch * {outputs} + i / {taps}) * {columns} + j - k"))
         };
         let view = View::contiguous(&[events * groups, inputs, length]);
         self.tiles([events * groups, inputs, length, outputs * taps], &weights, &d, Target { view: &view, ..target })
@@ -158,20 +138,14 @@ impl Writer<'_> {
     fn tiled_by_weights(&mut self, node: &Node, c: &Convolution, seed: Slot, target: Target) -> Vec<Launch> {
         let &Convolution { events, groups, inputs, outputs, taps, dilation, length } = c;
         let columns = c.columns().unwrap_or(1);
-        let d = Elements {
-            slot: seed,
-            before: String::new(),
-            place: format!("((j / {columns} * {groups} + batch) * {outputs} + i) * {columns} + j % {columns}"),
-            is_along_rows: true,
-        };
-        let windows = Elements {
-            slot: self.slot(node.operands[0].buffer),
-            before: String::new(),
-            place: format!(
-                "((i / {columns} * {groups} + batch) * {inputs} + j / {taps}) * {length} + i % {columns} + j % {taps} * {dilation}"
-            ),
-            is_along_rows: false,
-        };
+        let d = Elements::new(
+            seed,
+            format!("((j / {columns} * {groups} + batch) * {outputs} + i) * {columns} + j % {columns}"),
+        );
+        let place = format!(
+            "((i / {columns} * {groups} + batch) * {inputs} + j / {taps}) * {length} + i % {columns} + j % {taps} * {dilation}"
+        );
+        let windows = Elements { is_along_rows: false, ..Elements::new(self.slot(node.operands[0].buffer), place) };
         let view = View::contiguous(&[groups, outputs, inputs * taps]);
         self.tiles([groups, outputs, inputs * taps, events * columns], &d, &windows, Target { view: &view, ..target })
     }

@@ -13,6 +13,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 
 use super::driver::{Context, Handle};
 use super::folders::{VERSIONS, named, usual};
+use super::functions::functions;
 use super::multiply::{Matrix, MatrixProduct, Numbers};
 use crate::error::{Error, Result};
 
@@ -32,17 +33,13 @@ const SUMS_OF_TF32: c_int = 77;
 const TRANSPOSED: c_int = 1;
 const ADDS_BIAS: u32 = 4;
 
-/// Attributes of the library's descriptions.
-#[derive(Clone, Copy)]
-#[repr(i32)]
-enum Of {
-    /// CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB, _EPILOGUE and _BIAS_POINTER.
-    FirstTransposed = 3,
-    SecondTransposed = 4,
-    Epilogue = 7,
-    Bias = 8,
-}
+// Attributes of the library's descriptions.
 
+/// CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB, _EPILOGUE and _BIAS_POINTER.
+const FIRST_TRANSPOSED: c_int = 3;
+const SECOND_TRANSPOSED: c_int = 4;
+const EPILOGUE: c_int = 7;
+const BIAS: c_int = 8;
 /// CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT and _STRIDED_BATCH_OFFSET.
 const BATCH_COUNT: c_int = 5;
 const BATCH_STRIDE: c_int = 6;
@@ -50,20 +47,7 @@ const BATCH_STRIDE: c_int = 6;
 const MOST_WORKSPACE: c_int = 1;
 const ALIGNMENTS: [c_int; 4] = [5, 6, 7, 8];
 
-/// Functions of cuBLASLt, with the types that they have since CUDA 11.
-macro_rules! functions {
-    ($($field:ident $name:literal ($($argument:ty),*);)*) => {
-        struct Functions { $($field: Symbol<unsafe extern "C" fn($($argument),*) -> c_int>,)* }
-
-        impl Functions {
-            fn new(library: &Library) -> Result<Self, String> {
-                // SAFETY: these are the types of the functions of that name.
-                unsafe { Ok(Functions { $($field: library.get(concat!($name, "\0").as_bytes()).map_err(|error| error.to_string())?,)* }) }
-            }
-        }
-    };
-}
-
+// Functions of cuBLASLt, with the types that they have since CUDA 11.
 functions! {
     create "cublasLtCreate" (*mut Handle);
     destroy "cublasLtDestroy" (Handle);
@@ -101,14 +85,23 @@ struct Choice {
     reserved: [c_int; 4],
 }
 
+type Set = Symbol<unsafe extern "C" fn(Handle, c_int, *const c_void, usize) -> c_int>;
+type End = Symbol<unsafe extern "C" fn(Handle) -> c_int>;
+
 /// Something that the library describes, until it is dropped.
 struct Described<'a> {
     handle: Handle,
-    set: &'a Symbol<unsafe extern "C" fn(Handle, c_int, *const c_void, usize) -> c_int>,
-    end: &'a Symbol<unsafe extern "C" fn(Handle) -> c_int>,
+    set: &'a Set,
+    end: &'a End,
 }
 
-impl Described<'_> {
+impl<'a> Described<'a> {
+    fn new(make: impl FnOnce(*mut Handle) -> c_int, set: &'a Set, end: &'a End) -> Result<Self> {
+        let mut handle = ptr::null_mut();
+        check(make(&mut handle), "a description")?;
+        Ok(Described { handle, set, end })
+    }
+
     fn set<T: Copy>(&self, attribute: c_int, value: T) -> Result<()> {
         // SAFETY: the description is a live one; the library copies as many bytes as it is told, or refuses their number.
         let code = unsafe { (self.set)(self.handle, attribute, ptr::from_ref(&value).cast(), size_of::<T>()) };
@@ -290,17 +283,17 @@ impl Functions {
             Numbers::Double => [SUMS_IN_DOUBLE, DOUBLES],
         };
         // SAFETY: the handle is a variable's.
-        let operation = described(
+        let operation = Described::new(
             |handle| unsafe { (self.new_operation)(handle, sums, numbers) },
             &self.set_operation,
             &self.end_operation,
         )?;
-        for (which, matrix) in [(Of::FirstTransposed, b), (Of::SecondTransposed, a)] {
-            operation.set(which as c_int, if matrix.is_transposed { TRANSPOSED } else { 0 })?;
+        for (which, matrix) in [(FIRST_TRANSPOSED, b), (SECOND_TRANSPOSED, a)] {
+            operation.set(which, if matrix.is_transposed { TRANSPOSED } else { 0 })?;
         }
         if bias.is_some() {
-            operation.set(Of::Epilogue as c_int, ADDS_BIAS)?;
-            operation.set(Of::Bias as c_int, places.bias)?;
+            operation.set(EPILOGUE, ADDS_BIAS)?;
+            operation.set(BIAS, places.bias)?;
         }
         let layout = |matrix: Matrix, [rows, columns]: [usize; 2]| -> Result<Described> {
             let [rows, columns] =
@@ -309,7 +302,7 @@ impl Functions {
                 // SAFETY: as above.
                 unsafe { (self.new_layout)(handle, numbers, rows, columns, matrix.leading as i64) }
             };
-            let made = described(make, &self.set_layout, &self.end_layout)?;
+            let made = Described::new(make, &self.set_layout, &self.end_layout)?;
             let count = c_int::try_from(batches).map_err(|_| Error::Internal(format!("{batches} products at once")))?;
             made.set(BATCH_COUNT, count)?;
             made.set(BATCH_STRIDE, matrix.stride as i64)?;
@@ -321,8 +314,11 @@ impl Functions {
     /// What algorithms may ask for, if the matrices a, b and c and the bias are aligned to so many bytes.
     fn preference(&self, [a, b, c, _]: [u32; 4]) -> Result<Described<'_>> {
         // SAFETY: the handle is a variable's.
-        let made =
-            described(|handle| unsafe { (self.new_preference)(handle) }, &self.set_preference, &self.end_preference)?;
+        let made = Described::new(
+            |handle| unsafe { (self.new_preference)(handle) },
+            &self.set_preference,
+            &self.end_preference,
+        )?;
         made.set(MOST_WORKSPACE, WORKSPACE as u64)?;
         for (attribute, bytes) in ALIGNMENTS.into_iter().zip([b, a, c, c]) {
             made.set(attribute, bytes)?;
@@ -356,16 +352,6 @@ fn opened(path: &Path) -> Result<(Library, Functions), String> {
     Ok((library, functions))
 }
 
-fn described<'a>(
-    make: impl FnOnce(*mut Handle) -> c_int,
-    set: &'a Symbol<unsafe extern "C" fn(Handle, c_int, *const c_void, usize) -> c_int>,
-    end: &'a Symbol<unsafe extern "C" fn(Handle) -> c_int>,
-) -> Result<Described<'a>> {
-    let mut handle = ptr::null_mut();
-    check(make(&mut handle), "a description")?;
-    Ok(Described { handle, set, end })
-}
-
 fn check(code: c_int, what: &str) -> Result<()> {
     match code {
         0 => Ok(()),
@@ -397,7 +383,7 @@ mod tests {
             let product = MatrixProduct { numbers, sizes: [2, 5, 7, 8], matrices, adds: true, bias };
             let places = Places { matrices: [256, 512, 1024], bias: 64, aside: 0 };
             let plan = functions.plan(&product, &places.starting(&product)).unwrap();
-            assert!(plan.operation.set(-1, 0).is_err() && plan.operation.set(Of::Bias as c_int, 0_u8).is_err());
+            assert!(plan.operation.set(-1, 0).is_err() && plan.operation.set(BIAS, 0_u8).is_err());
             functions.preference(places.alignments()).unwrap();
         }
     }

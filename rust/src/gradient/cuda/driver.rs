@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 
+use super::functions::functions;
 use crate::error::{Error, Result};
 
 /// The driver's library.
@@ -19,20 +20,7 @@ const NO_DEVICE: c_int = 100;
 
 pub(super) type Handle = *mut c_void;
 
-/// Functions of the CUDA Driver API; those with a suffix have the types of that version.
-macro_rules! functions {
-    ($($field:ident $name:literal ($($argument:ty),*);)*) => {
-        struct Functions { $($field: Symbol<unsafe extern "C" fn($($argument),*) -> c_int>,)* }
-
-        impl Functions {
-            fn new(library: &Library) -> Result<Self, String> {
-                // SAFETY: these are the types of the functions of that name.
-                unsafe { Ok(Functions { $($field: library.get(concat!($name, "\0").as_bytes()).map_err(|error| error.to_string())?,)* }) }
-            }
-        }
-    };
-}
-
+// Functions of the CUDA Driver API; those with a suffix have the types of that version.
 functions! {
     init "cuInit" (c_uint);
     version "cuDriverGetVersion" (*mut c_int);

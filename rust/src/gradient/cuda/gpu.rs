@@ -256,6 +256,20 @@ fn bytes_of_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
 }
 
+/// The numbers in memory of the GPU.
+pub(super) fn uploaded<T: Plain>(gpu: &Gpu, numbers: &[T]) -> Result<GpuMemory> {
+    let memory = gpu.memory(size_of_val(numbers))?;
+    memory.upload(numbers)?;
+    Ok(memory)
+}
+
+/// As many numbers from the start of the memory on, once the kernels on the default stream are done.
+pub(super) fn downloaded<T: Plain + Default>(memory: &GpuMemory, count: usize) -> Result<Vec<T>> {
+    let mut numbers = vec![T::default(); count];
+    memory.download(&mut numbers)?;
+    Ok(numbers)
+}
+
 /// A stream of one's own.
 pub struct GpuStream {
     context: Arc<Context>,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cublas::{ASIDE, Cublas, Places};
 use super::driver::Context;
-use super::gpu::{Gpu, GpuMemory};
+use super::gpu::{Gpu, GpuMemory, downloaded, uploaded};
 use super::multiply::{Matrix, MatrixProduct, Numbers};
 use crate::error::{Error, Result};
 
@@ -148,19 +148,17 @@ fn run(gpu: &Gpu, library: &Cublas, product: &MatrixProduct, aside: &GpuMemory) 
     Err(Error::invalid(format!("the sums of cuBLASLt are wrong here ({product})"), "please report it"))
 }
 
+/// In the type of the product.
 fn upload(gpu: &Gpu, numbers: &[f64], is_double: bool) -> Result<GpuMemory> {
-    let floats: Vec<f32> = numbers.iter().map(|&number| number as f32).collect();
-    let memory = gpu.memory(if is_double { size_of_val(numbers) } else { size_of_val(&floats[..]) })?;
-    if is_double { memory.upload(numbers) } else { memory.upload(&floats) }?;
-    Ok(memory)
+    match is_double {
+        true => uploaded(gpu, numbers),
+        false => uploaded(gpu, &numbers.iter().map(|&number| number as f32).collect::<Vec<_>>()),
+    }
 }
 
 fn download(memory: &GpuMemory, count: usize, is_double: bool) -> Result<Vec<f64>> {
-    let (mut doubles, mut floats) = (vec![0.0; count], vec![0.0_f32; count]);
-    if is_double {
-        memory.download(&mut doubles)?;
-        return Ok(doubles);
+    match is_double {
+        true => downloaded(memory, count),
+        false => Ok(downloaded::<f32>(memory, count)?.into_iter().map(f64::from).collect()),
     }
-    memory.download(&mut floats)?;
-    Ok(floats.into_iter().map(f64::from).collect())
 }

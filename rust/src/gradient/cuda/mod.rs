@@ -23,6 +23,7 @@ mod driver;
 mod folders;
 #[allow(unsafe_code)] // Tensors in a GPU's memory, as their owners promise.
 mod function;
+mod functions;
 #[allow(unsafe_code)] // Handles of the driver in several threads.
 mod gpu;
 mod library;

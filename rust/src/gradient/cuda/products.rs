@@ -44,7 +44,7 @@ impl Factor {
 
     fn elements(&self) -> Elements {
         let is_along_rows = self.view.strides.last() == Some(&1);
-        Elements { slot: self.slot, before: String::new(), place: self.place(), is_along_rows }
+        Elements { is_along_rows, ..Elements::new(self.slot, self.place()) }
     }
 
     /// Of an element of matrix `batch`.
@@ -69,6 +69,11 @@ pub(super) struct Elements {
 }
 
 impl Elements {
+    /// There without a condition, with neighbours in a row.
+    pub fn new(slot: Slot, place: String) -> Self {
+        Elements { slot, before: String::new(), place, is_along_rows: true }
+    }
+
     /// Declares `name(batch, i, j)`.
     fn declare(&self, draft: &mut Draft, name: &str) {
         let (from, Elements { before, place, .. }) = (draft.read(self.slot), self);
@@ -100,15 +105,23 @@ impl Writer<'_> {
             let operand = &node.operands[at];
             Factor::new(self.slot(operand.buffer), &operand.view)
         });
-        let Some(start) = node.operands.get(2) else { return Ok(self.products(sizes, a, b, target(Begin::Store))) };
-        let bias = Some((self.slot(start.buffer), start.view.offset)).filter(|_| is_row(&start.view));
+        let row = node.operands.get(2).filter(|start| is_row(&start.view));
+        let bias = row.map(|start| (self.slot(start.buffer), start.view.offset));
         if let Some(launch) = bias.and_then(|bias| self.by_library(sizes, [&a, &b], &target(Begin::Store), Some(bias)))
         {
             return Ok(vec![launch]);
         }
-        let mut launches = self.copy(self.slot(start.buffer), &start.view, target(Begin::Store));
-        launches.extend(self.products(sizes, a, b, target(Begin::Add)));
+        let (mut launches, begin) = self.start(node);
+        launches.extend(self.products(sizes, a, b, target(begin)));
         Ok(launches)
+    }
+
+    /// A node begins with its third operand, if it has one; how what follows begins.
+    pub(super) fn start(&mut self, node: &Node) -> (Vec<Launch>, Begin) {
+        let Some(start) = node.operands.get(2) else { return (Vec::new(), Begin::Store) };
+        let (slot, view) = (self.slot(node.buffer), View::contiguous(&node.shape));
+        let target = Target { slot, view: &view, length: view.len(), begin: Begin::Store };
+        (self.copy(self.slot(start.buffer), &start.view, target), Begin::Add)
     }
 
     /// The product by the device's library, which takes it as a whole; where the target begins with zeros, these are there.

@@ -1,7 +1,7 @@
 //! Rows of a dataset in a GPU's memory.
 
 use super::super::super::Rows;
-use super::super::gpu::{Gpu, GpuMemory, Plain};
+use super::super::gpu::{Gpu, GpuMemory, uploaded};
 use crate::device::HostBuffer;
 use crate::error::Result;
 
@@ -26,18 +26,4 @@ impl DeviceDataset {
             [&features, &labels, &weights].map(|numbers| uploaded(gpu, numbers.as_slice()));
         Ok(DeviceDataset { features: features?, labels: labels?, weights: weights? })
     }
-}
-
-/// The numbers in memory of the GPU.
-pub fn uploaded<T: Plain>(gpu: &Gpu, numbers: &[T]) -> Result<GpuMemory> {
-    let memory = gpu.memory(size_of_val(numbers))?;
-    memory.upload(numbers)?;
-    Ok(memory)
-}
-
-/// As many numbers from the start of the memory on, once the kernels on the default stream are done.
-pub fn downloaded<T: Plain + Default>(memory: &GpuMemory, count: usize) -> Result<Vec<T>> {
-    let mut numbers = vec![T::default(); count];
-    memory.download(&mut numbers)?;
-    Ok(numbers)
 }

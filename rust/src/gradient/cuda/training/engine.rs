@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::super::super::batches::ranges;
 use super::super::super::{BackEnd, Engine, Rows, Settings, Snapshot, Steps};
-use super::super::gpu::{Gpu, GpuMemory, GpuStream, Plain};
-use super::dataset::{DeviceDataset, downloaded, uploaded};
+use super::super::gpu::{Gpu, GpuMemory, GpuStream, Plain, downloaded, uploaded};
+use super::dataset::DeviceDataset;
 use super::epoch::Epoch;
 use super::form::{Call, Form};
 use super::start::Start;

@@ -1,10 +1,9 @@
 //! A perceptron that makes the steps of many batches in one kernel.
 
 use super::super::super::Settings;
-use super::super::gpu::{Gpu, GpuKernels, GpuMemory};
+use super::super::gpu::{Gpu, GpuKernels, GpuMemory, uploaded};
 use super::super::program::Kernel;
 use super::super::run::Device;
-use super::dataset::uploaded;
 use super::form::{Call, Form, sum_of};
 use super::perceptron::{COUNTER_STRIDE, INCLUDES, MOST_IN_CLUSTER, Perceptron, THREADS, TILE_ROWS, Tiling};
 use crate::error::{Error, Result};

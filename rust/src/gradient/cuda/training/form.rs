@@ -1,7 +1,7 @@
 //! What the engine needs to know about a network's kernels.
 
-use super::super::gpu::{GpuMemory, GpuStream};
-use super::dataset::{DeviceDataset, downloaded};
+use super::super::gpu::{GpuMemory, GpuStream, downloaded};
+use super::dataset::DeviceDataset;
 use crate::error::Result;
 
 /// Batches of some rows.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use super::super::super::Settings;
 use super::super::super::pass::index_out_of_range;
-use super::super::gpu::{Gpu, GpuKernels, GpuMemory};
+use super::super::gpu::{Gpu, GpuKernels, GpuMemory, downloaded, uploaded};
 use super::super::multiply::Numbers;
 use super::super::program::{CudaProgram, Kernel};
 use super::super::run::{Device, Memory};
 use super::super::writer::Work;
-use super::dataset::{downloaded, uploaded};
 use super::draws::{Draw, draws};
 use super::form::{Call, Form, sum_of};
 use super::kernel::MOST_LOSSES;
