@@ -88,16 +88,29 @@ impl CompiledGraph {
 
     /// The same in blocks of this many rows.
     pub fn in_blocks(graph: &ObservedGraph, options: &CompileOptions, rows: BlockRows) -> Result<Self> {
+        let (program, outputs) = lowered(graph, &options.gradients)?;
+        Self::made(program, outputs, operators(graph), options, rows)
+    }
+
+    /// The same of a program that was made from what `graph` comes down to; its outputs are dense.
+    pub(super) fn of(program: Program, graph: &ObservedGraph, options: &CompileOptions) -> Result<Self> {
+        let outputs = dense(&program);
+        Self::made(program, outputs, operators(graph), options, BlockRows::Suitable)
+    }
+
+    fn made(
+        mut program: Program,
+        outputs: Vec<View>,
+        operators: Vec<String>,
+        options: &CompileOptions,
+        rows: BlockRows,
+    ) -> Result<Self> {
         let CompileOptions { name, back_end: wanted, reason, gradients, time_limit: limit, gpu } = options;
-        let (mut program, outputs) = lowered(graph, gradients)?;
         let (device, passed_on) = match gpu {
             None => (Device::Cpu, pass_on(&mut program)),
             // What is passed on is copied by the host where the caller wants it in memory of its own.
             Some(gpu) => (Device::Cuda(gpu.index()), vec![None; gradients.len()]),
         };
-        let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
-        let operators: Vec<String> =
-            graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
         let limit = time_limit(*limit)?;
         let ((executable, text), choice) = wanted.choose(device, |back_end| {
             let making = Making { back_end, name, operators: &operators, rows, limit, gpu: gpu.as_ref() };
@@ -304,8 +317,18 @@ fn lowered(graph: &ObservedGraph, gradients: &[bool]) -> Result<(Program, Vec<Vi
         return Ok(in_memory_order);
     }
     let program = lower::lower(graph, gradients)?;
-    let outputs = program.outputs.iter().map(|output| View::contiguous(&output.view.sizes)).collect();
+    let outputs = dense(&program);
     Ok((program, outputs))
+}
+
+fn dense(program: &Program) -> Vec<View> {
+    program.outputs.iter().map(|output| View::contiguous(&output.view.sizes)).collect()
+}
+
+/// Operator and place of each observed node.
+fn operators(graph: &ObservedGraph) -> Vec<String> {
+    let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
+    graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect()
 }
 
 /// A request to a back end.

@@ -2,6 +2,7 @@
 
 pub mod awkward;
 pub mod cases;
+pub mod losses;
 pub mod modules;
 pub mod network;
 pub mod recorder;

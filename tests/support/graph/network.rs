@@ -18,11 +18,11 @@ impl Network {
         Network(Recorder::new(&shapes.iter().enumerate().map(input).collect::<Vec<_>>()))
     }
 
-    fn t(&self, value: usize) -> Tensor {
+    pub(super) fn t(&self, value: usize) -> Tensor {
         self.0.tensors[value].shallow_clone()
     }
 
-    fn add_node(&mut self, op: &str, overload: &str, arguments: &[A], value: Tensor) -> usize {
+    pub(super) fn add_node(&mut self, op: &str, overload: &str, arguments: &[A], value: Tensor) -> usize {
         self.0.record(op, overload, arguments, vec![value])
     }
 
@@ -31,7 +31,7 @@ impl Network {
         self.add_node("linear", "", &[V(x), V(w), V(b)], value)
     }
 
-    fn unary(&mut self, op: &str, x: usize, f: impl Fn(&Tensor) -> Tensor) -> usize {
+    pub(super) fn unary(&mut self, op: &str, x: usize, f: impl Fn(&Tensor) -> Tensor) -> usize {
         let value = f(&self.t(x));
         self.add_node(op, "", &[V(x)], value)
     }
@@ -41,22 +41,22 @@ impl Network {
         self.add_node("gelu", "", &[V(x), S("none")], value)
     }
 
-    fn plus(&mut self, x: usize, y: usize) -> usize {
+    pub(super) fn plus(&mut self, x: usize, y: usize) -> usize {
         let value = self.t(x) + self.t(y);
         self.add_node("add", "Tensor", &[V(x), V(y), I(1)], value)
     }
 
-    fn minus(&mut self, x: usize, y: usize) -> usize {
+    pub(super) fn minus(&mut self, x: usize, y: usize) -> usize {
         let value = self.t(x) - self.t(y);
         self.add_node("sub", "Tensor", &[V(x), V(y), I(1)], value)
     }
 
-    fn times(&mut self, x: usize, y: usize) -> usize {
+    pub(super) fn times(&mut self, x: usize, y: usize) -> usize {
         let value = self.t(x) * self.t(y);
         self.add_node("mul", "Tensor", &[V(x), V(y)], value)
     }
 
-    fn times_number(&mut self, x: usize, factor: f64) -> usize {
+    pub(super) fn times_number(&mut self, x: usize, factor: f64) -> usize {
         let value = self.t(x) * factor;
         self.add_node("mul", "Scalar", &[V(x), F(factor)], value)
     }
@@ -77,12 +77,12 @@ impl Network {
         self.add_node("transpose", "int", &[V(x), I(a), I(b)], value)
     }
 
-    fn narrow(&mut self, x: usize, dim: i64, start: i64, end: i64) -> usize {
+    pub(super) fn narrow(&mut self, x: usize, dim: i64, start: i64, end: i64) -> usize {
         let value = self.t(x).slice(dim, start, end, 1);
         self.add_node("slice", "Tensor", &[V(x), I(dim), I(start), I(end), I(1)], value)
     }
 
-    fn mean(&mut self, x: usize) -> usize {
+    pub(super) fn mean(&mut self, x: usize) -> usize {
         let value = self.t(x).mean(None);
         self.add_node("mean", "", &[V(x), A::None], value)
     }

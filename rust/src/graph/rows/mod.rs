@@ -8,6 +8,7 @@
 //! one row of the operand, or are the same for all rows.
 
 mod cutting;
+mod terms;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use super::program::{Kind, Node, Origin, Primitive, Tensor};
 use super::{Program, View};
 use crate::error::Result;
 use cutting::Cutting;
+pub use terms::terms_of_mean;
 
 /// The relation of a buffer's elements to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

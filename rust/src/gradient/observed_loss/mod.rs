@@ -1,26 +1,38 @@
 //! A loss that a user wrote with LibTorch's operators: observed like any function, run and differentiated by the same kernels.
 
+mod checks;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::batches::differ;
 use super::compiled::HOST;
 use super::{CompileOptions, CompiledGraph, Wanted};
 use crate::device::{ReadPointer, WritePointer};
 use crate::error::{Error, Result, unwind};
 use crate::graph::program::extent;
-use crate::graph::{AnyBatch, DType, ObservedGraph, Program, dependence, lower};
+use crate::graph::rows::terms_of_mean;
+use crate::graph::{AnyBatch, ObservedGraph, Program, dependence, lower};
 use crate::kernels::Scalar;
+use checks::APART;
 
 /// Numbers of rows for which it stays compiled.
 const KEPT: usize = 8;
 
-/// Numbers of events with which is seen whether they stay apart: see `graph::Module`.
-const APART: [usize; 2] = [7, 6];
+/// What the function returns, and so how the losses of events are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Returns {
+    /// The loss of each event.
+    Losses,
+    /// The mean of the losses, whose terms are computed instead.
+    Terms,
+    /// The mean of the losses, which is computed of one event at a time.
+    Mean,
+}
 
-/// Largest difference, relative to the loss, between the mean of the losses of single events and that of all at once.
-const MEAN_TOLERANCE: f32 = 1e-4;
-/// Sizes of outputs with which a loss is looked at: what it adds to the mean may be lost beside it at one of them.
-const SCALES: [f32; 3] = [1.0, 0.01, 100.0];
+/// What computes the losses of so many events.
+struct Kept {
+    of: (Returns, usize),
+    compiled: Arc<CompiledGraph>,
+}
 
 /// A function of rows [events, outputs + labels] that gives the loss of each, or the mean of them.
 pub struct ObservedLoss {
@@ -33,8 +45,8 @@ pub struct ObservedLoss {
     labels: usize,
     /// Labels are class numbers, from 0 to `outputs` - 1.
     takes_classes: bool,
-    gives_mean: bool,
-    kept: Mutex<Vec<(usize, Arc<CompiledGraph>)>>,
+    returns: Returns,
+    kept: Mutex<Vec<Kept>>,
 }
 
 impl ObservedLoss {
@@ -48,23 +60,25 @@ impl ObservedLoss {
         mut read: impl FnMut(usize, usize) -> Vec<u64>,
     ) -> Result<Self> {
         let (constants, kept) = (Vec::new(), Mutex::default());
-        let mut loss = ObservedLoss { batch, one, constants, outputs, labels, takes_classes, gives_mean: false, kept };
+        let returns = Returns::Losses;
+        let mut loss = ObservedLoss { batch, one, constants, outputs, labels, takes_classes, returns, kept };
         let [first, second] = APART;
         let program = loss.lowered(first)?;
-        loss.gives_mean = loss.check(&program, first)?;
         for (index, argument) in program.arguments.iter().enumerate().skip(1) {
             loss.constants.push(read(index - 1, extent(&argument.view)? * argument.dtype.bytes()));
         }
-        match loss.gives_mean {
-            true => loss.check_mean()?,
-            false => {
-                if dependence([&program, &loss.lowered(second)?], first)?.is_some() {
-                    return Err(refused("mixes the events of a batch"));
-                }
-                loss.check_places()?;
+        if loss.check(&program, first)? {
+            loss.returns = Returns::Mean;
+            loss.check_mean()?;
+            loss.returns = if loss.has_terms()? { Returns::Terms } else { Returns::Mean };
+        } else {
+            if dependence([&program, &loss.lowered(second)?], first)?.is_some() {
+                return Err(refused("mixes the events of a batch"));
             }
+            loss.check_places()?;
         }
         loss.check_gradient()?;
+        loss.kept = Mutex::default();
         Ok(loss)
     }
 
@@ -76,6 +90,23 @@ impl ObservedLoss {
     /// Labels of an event.
     pub fn labels(&self) -> usize {
         self.labels
+    }
+
+    /// Elements of the tensors that it captured, as words.
+    pub fn constants(&self) -> &[Vec<u64>] {
+        &self.constants
+    }
+
+    /// What computes the losses of that many events, [rows], from these, [rows, outputs + labels], and the constants.
+    pub fn program(&self, rows: usize) -> Result<Program> {
+        match self.returns {
+            Returns::Mean => Err(Error::invalid(
+                "the loss returns a mean in a form from which kernels for a GPU cannot tell the losses of events (they take the \
+                 loss of each event, [events])",
+                "return the loss of each event",
+            )),
+            returns => self.program_of(returns, rows),
+        }
     }
 
     fn width(&self) -> usize {
@@ -111,8 +142,8 @@ impl ObservedLoss {
         }
     }
 
-    /// The loss of a number that is no class would be 0.
-    fn check_classes<T: Scalar>(&self, labels: &[T]) -> Result<()> {
+    /// Refuses labels that are no class numbers, if it takes these: their loss would be 0.
+    pub fn check_classes<T: Scalar>(&self, labels: &[T]) -> Result<()> {
         let is_class = |label: f64| label >= 0.0 && label < self.outputs as f64 && label.fract() == 0.0;
         match labels.iter().map(|label| label.to_f64()).find(|&label| self.takes_classes && !is_class(label)) {
             None => Ok(()),
@@ -127,101 +158,24 @@ impl ObservedLoss {
         }
     }
 
-    /// Whether it returns one number for all rows; refuses a function that is not a loss.
-    fn check(&self, program: &Program, rows: usize) -> Result<bool> {
-        let argument = &program.arguments[0];
-        let fits = argument.view.sizes == [rows, self.width()] && argument.view.is_contiguous();
-        if program.dtype != DType::Float32 || !fits {
-            return Err(refused(&format!("computes in {}", program.dtype.name())));
-        }
-        if !program.updates.is_empty() || !program.dropout.is_empty() {
-            return Err(refused("changes tensors or draws random numbers"));
-        }
-        let [result] = program.results() else {
-            return Err(refused(&format!("returns {} tensors", program.results().len())));
-        };
-        match result.view.sizes[..] {
-            [] => Ok(true),
-            [count] | [count, 1] if count == rows => Ok(false),
-            _ => Err(refused(&format!("returns a tensor of shape {:?} for {rows} events", result.view.sizes))),
-        }
-    }
-
-    /// Outputs of that size and labels of 0 and 1 for this many events.
-    fn examples(&self, rows: usize, scale: f32) -> Vec<f32> {
-        let width = self.width();
-        let x = |index: usize| match index % width < self.outputs {
-            true => scale * (index as f32 * 0.7).sin(),
-            false => ((index / width) % 2) as f32,
-        };
-        (0..rows * width).map(x).collect()
-    }
-
-    /// A single number must be the mean over the events: event weights could not apply to anything else.
-    fn check_mean(&self) -> Result<()> {
-        for (rows, scale) in APART.into_iter().flat_map(|rows| SCALES.map(|scale| (rows, scale))) {
-            let x = self.examples(rows, scale);
-            let mut whole = [0.0];
-            self.compute(rows, &x, &mut whole, None)?;
-            let mut sum = 0.0;
-            for x in x.chunks(self.width()) {
-                let mut value = [0.0];
-                self.compute(1, x, &mut value, None)?;
-                sum += value[0] / rows as f32;
+    /// What computes the losses of that many events, or their mean.
+    fn program_of(&self, returns: Returns, rows: usize) -> Result<Program> {
+        let program = self.lowered(rows)?;
+        self.check(&program, rows)?;
+        match (returns, rows) {
+            (Returns::Terms, 2..) => {
+                let terms = terms_of_mean(&program)?;
+                terms.ok_or_else(|| Error::Internal(format!("a mean without terms of {rows} events")))
             }
-            if !sum.is_finite() && !whole[0].is_finite() && scale != SCALES[0] {
-                continue; // no loss of outputs of this size
-            }
-            let is_mean = (sum - whole[0]).abs() <= MEAN_TOLERANCE * sum.abs().max(MEAN_TOLERANCE);
-            if !is_mean {
-                return Err(refused(&format!(
-                    "returns one number, {} for {rows} events, which is not the mean of their losses, {sum}",
-                    whole[0]
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// The loss of an event must not depend on its place in the batch.
-    fn check_places(&self) -> Result<()> {
-        let [rows, _] = APART;
-        let x = self.examples(rows, SCALES[0]);
-        let (mut moved, mut losses, mut of_moved) = (x.clone(), vec![0.0; rows], vec![0.0; rows]);
-        moved.rotate_left(self.width());
-        self.compute(rows, &x, &mut losses, None)?;
-        self.compute(rows, &moved, &mut of_moved, None)?;
-        of_moved.rotate_right(1);
-        match differ(&losses, &of_moved) {
-            false => Ok(()),
-            true => Err(refused("takes some events of the batch for others, by their place in it")),
+            _ => Ok(program),
         }
     }
 
-    /// A loss whose gradient by the outputs is 0 everywhere, because it detaches them for example, trains nothing.
-    fn check_gradient(&self) -> Result<()> {
-        let [rows, _] = APART;
-        let mut moves = false;
-        for scale in SCALES {
-            let x = self.examples(rows, scale);
-            for x in x.chunks(self.width()) {
-                let (mut value, mut gradient) = ([0.0], vec![0.0; self.width()]);
-                self.compute(1, x, &mut value, Some((&[1.0], &mut gradient)))?;
-                moves |= gradient[..self.outputs].iter().any(|slope| *slope != 0.0);
-            }
-        }
-        match moves {
-            true => Ok(()),
-            false => Err(refused("has no gradient by the outputs (it may detach them, or compare them with numbers)")),
-        }
-    }
-
-    fn compiled(&self, rows: usize) -> Result<Arc<CompiledGraph>> {
+    fn compiled(&self, returns: Returns, rows: usize) -> Result<Arc<CompiledGraph>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, compiled)) = kept.iter().find(|(of, _)| *of == rows) {
-            return Ok(Arc::clone(compiled));
+        if let Some(known) = kept.iter().find(|known| known.of == (returns, rows)) {
+            return Ok(Arc::clone(&known.compiled));
         }
-        self.check(&self.lowered(rows)?, rows)?;
         let graph = self.graph(rows)?;
         let options = CompileOptions {
             name: "the loss".to_owned(),
@@ -231,19 +185,27 @@ impl ObservedLoss {
             time_limit: f64::INFINITY,
             gpu: None,
         };
-        let compiled = Arc::new(CompiledGraph::new(&graph, &options)?);
+        let compiled = Arc::new(CompiledGraph::of(self.program_of(returns, rows)?, &graph, &options)?);
         if kept.len() == KEPT {
             kept.remove(0);
         }
-        kept.push((rows, Arc::clone(&compiled)));
+        kept.push(Kept { of: (returns, rows), compiled: Arc::clone(&compiled) });
         Ok(compiled)
     }
 
-    /// The losses of `x` [rows, outputs + labels] into `values`; with `seeds`, the adjoints of these, the gradient of `x`.
-    fn compute(&self, rows: usize, x: &[f32], values: &mut [f32], seeds: Option<(&[f32], &mut [f32])>) -> Result<()> {
-        let compiled = self.compiled(rows)?;
+    /// The losses of the events `x` [rows, outputs + labels] into `values`, or their mean; with `seeds`, the adjoints of these,
+    /// the gradient of `x`.
+    fn compute(
+        &self,
+        returns: Returns,
+        rows: usize,
+        x: &[f32],
+        values: &mut [f32],
+        seeds: Option<(&[f32], &mut [f32])>,
+    ) -> Result<()> {
+        let compiled = self.compiled(returns, rows)?;
         let fits = |length: usize| length == rows * self.width();
-        let count = if self.gives_mean { 1 } else { rows };
+        let count = if returns == Returns::Mean { 1 } else { rows };
         let backward_fits = seeds.as_ref().is_none_or(|(seeds, gradient)| seeds.len() == count && fits(gradient.len()));
         if !fits(x.len()) || values.len() != count || !backward_fits {
             return Err(Error::Internal("rows of another number for a loss".to_owned()));
@@ -260,6 +222,25 @@ impl ObservedLoss {
         let seeds = [ReadPointer::of(seeds)];
         // SAFETY: the same; the gradient of the rows is as long as they are, and no other is asked for.
         unsafe { compiled.run_backward(HOST, &saved, &inputs, &seeds, &gradients) }
+    }
+
+    /// The losses of the events `x` into `losses`; with `seeds`, the adjoints of these, the gradient of `x`.
+    fn compute_losses(
+        &self,
+        returns: Returns,
+        x: &[f32],
+        losses: &mut [f32],
+        mut seeds: Option<(&[f32], &mut [f32])>,
+    ) -> Result<()> {
+        let (rows, width) = (losses.len(), self.width());
+        // The loss of an event is the mean of it alone.
+        let size = if returns == Returns::Mean { 1 } else { rows };
+        for first in (0..rows).step_by(size.max(1)) {
+            let (own, part) = (first..first + size, first * width..(first + size) * width);
+            let seeds = seeds.as_mut().map(|(seeds, gradient)| (&seeds[own.clone()], &mut gradient[part.clone()]));
+            self.compute(returns, size, &x[part], &mut losses[own], seeds)?;
+        }
+        Ok(())
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, outputs] and `labels` [rows, labels]; `adjoint`
@@ -293,17 +274,8 @@ impl ObservedLoss {
         }
         let seeds: Vec<f32> = weights.iter().map(|weight| (scale * weight.to_f64()) as f32).collect();
         let mut gradient = vec![0.0; if adjoint.is_some() { x.len() } else { 0 }];
-        let wanted = adjoint.is_some();
-        if self.gives_mean {
-            for row in 0..rows {
-                let part = row * width..(row + 1) * width;
-                let gradient = wanted.then(|| (&seeds[row..=row], &mut gradient[part.clone()]));
-                self.compute(1, &x[part.clone()], &mut values[row..=row], gradient)?;
-            }
-        } else if rows > 0 {
-            let gradient = wanted.then(|| (&seeds[..], &mut gradient[..]));
-            self.compute(rows, &x, &mut values, gradient)?;
-        }
+        let backward = adjoint.is_some().then(|| (&seeds[..], &mut gradient[..]));
+        self.compute_losses(self.returns, &x, &mut values, backward)?;
         if let Some(adjoint) = adjoint {
             for (to, from) in adjoint.chunks_mut(self.outputs).zip(gradient.chunks(width)) {
                 to.iter_mut().zip(from).for_each(|(to, from)| *to = T::from_f64(f64::from(*from)));

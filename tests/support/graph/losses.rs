@@ -1,0 +1,280 @@
+//! Losses as a user would write them, recorded operator by operator.
+
+use cladtorch::gradient::ObservedLoss;
+use cladtorch::graph::AnyBatch;
+use tch::{Kind, Reduction, Tensor};
+
+use super::network::Network;
+use super::recorder::A::{self, B, I, L, V};
+use super::recorder::Recorder;
+
+/// Rows of the first observation.
+const ROWS: i64 = 5;
+
+/// A loss of events of so many outputs and labels. Its tensors are the rows (0) and what it captures.
+pub struct Case {
+    pub name: &'static str,
+    pub outputs: usize,
+    pub labels: usize,
+    /// A shape for each captured tensor.
+    pub captured: &'static [&'static [i64]],
+    /// Whether back ends know the loss of each event.
+    pub is_apart: bool,
+    /// Whether a label is an index.
+    pub has_index: bool,
+    build: fn(&mut Network, Parts) -> usize,
+}
+
+/// Outputs, labels, and the number of events.
+#[derive(Clone, Copy)]
+struct Parts {
+    z: usize,
+    y: usize,
+    rows: i64,
+}
+
+pub const CASES: &[Case] = &[
+    Case { name: "squares", outputs: 2, labels: 2, captured: &[], is_apart: true, has_index: false, build: squares },
+    Case {
+        name: "a column",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: true,
+        has_index: false,
+        build: |n, p| logits(n, p, Reduction::None),
+    },
+    Case {
+        name: "a mean",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: true,
+        has_index: false,
+        build: |n, p| logits(n, p, Reduction::Mean),
+    },
+    Case {
+        name: "a mean of all elements",
+        outputs: 3,
+        labels: 3,
+        captured: &[],
+        is_apart: true,
+        has_index: false,
+        build: mean_of_elements,
+    },
+    Case {
+        name: "means of columns",
+        outputs: 3,
+        labels: 3,
+        captured: &[&[3]],
+        is_apart: true,
+        has_index: false,
+        build: means_of_columns,
+    },
+    Case {
+        name: "a mean of transposed rows",
+        outputs: 2,
+        labels: 2,
+        captured: &[],
+        is_apart: false,
+        has_index: false,
+        build: transposed,
+    },
+    Case {
+        name: "a sum of means",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: true,
+        has_index: false,
+        build: sum_of_means,
+    },
+    Case {
+        name: "a captured tensor",
+        outputs: 3,
+        labels: 3,
+        captured: &[&[3]],
+        is_apart: true,
+        has_index: false,
+        build: weighted,
+    },
+    Case {
+        name: "chosen outputs",
+        outputs: 3,
+        labels: 1,
+        captured: &[],
+        is_apart: true,
+        has_index: true,
+        build: chosen,
+    },
+    Case {
+        name: "a mean plus a constant",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: false,
+        has_index: false,
+        build: shifted,
+    },
+    Case {
+        name: "a product of vectors",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: false,
+        has_index: false,
+        build: product,
+    },
+];
+
+fn difference(n: &mut Network, p: Parts) -> usize {
+    n.minus(p.z, p.y)
+}
+
+fn squares(n: &mut Network, p: Parts) -> usize {
+    let d = difference(n, p);
+    let squares = n.times(d, d);
+    let value = n.t(squares).sum_dim_intlist([1i64].as_slice(), false, Kind::Float);
+    n.add_node("sum", "dim_IntList", &[V(squares), L(vec![1]), B(false), A::None], value)
+}
+
+fn logits(n: &mut Network, p: Parts, reduction: Reduction) -> usize {
+    let value = n.t(p.z).binary_cross_entropy_with_logits::<Tensor>(&n.t(p.y), None, None, reduction);
+    let number = i64::from(reduction == Reduction::Mean);
+    n.add_node("binary_cross_entropy_with_logits", "", &[V(p.z), V(p.y), A::None, A::None, I(number)], value)
+}
+
+fn mean_of_elements(n: &mut Network, p: Parts) -> usize {
+    let d = difference(n, p);
+    let d = n.unary("abs", d, Tensor::abs);
+    n.mean(d)
+}
+
+fn means_of_columns(n: &mut Network, p: Parts) -> usize {
+    let d = difference(n, p);
+    let d = n.unary("tanh", d, Tensor::tanh);
+    let value = n.t(d).mean_dim([0i64].as_slice(), false, Kind::Float);
+    let means = n.add_node("mean", "dim", &[V(d), L(vec![0]), B(false), A::None], value);
+    let weighted = n.times(means, 1);
+    let value = n.t(weighted).sum(Kind::Float);
+    n.add_node("sum", "", &[V(weighted), A::None], value)
+}
+
+fn transposed(n: &mut Network, p: Parts) -> usize {
+    let d = difference(n, p);
+    let value = n.t(d).transpose(0, 1).contiguous();
+    let turned = n.t(d).transpose(0, 1);
+    let turned = n.add_node("transpose", "int", &[V(d), I(0), I(1)], turned);
+    let whole = n.add_node("clone", "", &[V(turned), I(0)], value);
+    let whole = n.unary("exp", whole, Tensor::exp);
+    n.mean(whole)
+}
+
+fn sum_of_means(n: &mut Network, p: Parts) -> usize {
+    let loss = logits(n, p, Reduction::Mean);
+    let size = n.unary("abs", p.z, Tensor::abs);
+    let size = n.mean(size);
+    let size = n.times_number(size, 0.25);
+    n.plus(loss, size)
+}
+
+fn weighted(n: &mut Network, p: Parts) -> usize {
+    let d = difference(n, p);
+    let d = n.times(d, 1);
+    let d = n.unary("abs", d, Tensor::abs);
+    let value = n.t(d).mean_dim([1i64].as_slice(), false, Kind::Float);
+    n.add_node("mean", "dim", &[V(d), L(vec![1]), B(false), A::None], value)
+}
+
+/// An index out of range where a label is none.
+fn chosen(n: &mut Network, p: Parts) -> usize {
+    let value = n.t(p.y).to_kind(Kind::Int64);
+    let y = n.add_node("to", "dtype", &[V(p.y), I(4), B(false), B(false), A::None], value);
+    let value = n.t(p.z).log_softmax(1, Kind::Float);
+    let z = n.add_node("log_softmax", "int", &[V(p.z), I(1), A::None], value);
+    let value = n.t(z).gather(1, &n.t(y), false);
+    let chosen = n.add_node("gather", "", &[V(z), I(1), V(y), B(false)], value);
+    n.times_number(chosen, -1.0)
+}
+
+fn shifted(n: &mut Network, p: Parts) -> usize {
+    let loss = logits(n, p, Reduction::Mean);
+    let value = n.t(loss) + 0.5;
+    n.add_node("add", "Scalar", &[V(loss), A::F(0.5), I(1)], value)
+}
+
+fn product(n: &mut Network, p: Parts) -> usize {
+    let d = difference(n, p);
+    let value = n.t(d).reshape([p.rows]);
+    let d = n.add_node("reshape", "", &[V(d), L(vec![p.rows])], value);
+    let value = n.t(d).dot(&n.t(d));
+    let squares = n.add_node("dot", "", &[V(d), V(d)], value);
+    let value = n.t(squares) / p.rows as f64;
+    n.add_node("div", "Scalar", &[V(squares), A::F(p.rows as f64)], value)
+}
+
+impl Case {
+    /// Elements of the captured tensors.
+    fn constants(&self) -> Vec<Vec<f32>> {
+        let of = |shape: &&[i64]| (0..shape.iter().product()).map(|i: i64| 0.4 + 0.3 * i as f32).collect();
+        self.captured.iter().map(of).collect()
+    }
+
+    /// Recorded with rows of these outputs and labels.
+    fn recorded(&self, x: &Tensor) -> Recorder {
+        let tensors = self.captured.iter().zip(self.constants());
+        let tensors = tensors.map(|(shape, values)| Tensor::from_slice(&values).reshape(*shape));
+        let inputs: Vec<Tensor> = std::iter::once(x.shallow_clone()).chain(tensors).collect();
+        let (rows, outputs) = (x.size()[0], self.outputs as i64);
+        let mut n = Network(Recorder::new(&inputs));
+        let z = n.narrow(0, 1, 0, outputs);
+        let y = n.narrow(0, 1, outputs, outputs + self.labels as i64);
+        let result = (self.build)(&mut n, Parts { z, y, rows });
+        let mut recorder = n.0;
+        recorder.returns(&[result]);
+        recorder.graph.constants = recorder.graph.inputs.split_off(1);
+        recorder
+    }
+
+    /// Labels of 0 and 1, which a choice needs, and outputs.
+    fn examples(&self, rows: i64) -> Tensor {
+        let width = self.outputs + self.labels;
+        let x = |index: usize| match index % width < self.outputs {
+            true => (index as f32 * 0.37).cos(),
+            false => ((index / width) % 2) as f32,
+        };
+        let values: Vec<f32> = (0..rows as usize * width).map(x).collect();
+        Tensor::from_slice(&values).reshape([rows, width as i64])
+    }
+
+    /// In the form that an engine gets. `takes_classes`: labels must be class numbers.
+    pub fn loss(&self, takes_classes: bool) -> ObservedLoss {
+        let at = |rows: i64| self.recorded(&self.examples(rows)).graph;
+        let batch = AnyBatch::new([at(ROWS), at(ROWS + 1)], ROWS, &at(ROWS + 3), ROWS + 3, "another").unwrap();
+        let read = |index: usize, bytes: usize| {
+            let bits = self.constants()[index].iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+            assert_eq!(bits.len(), bytes);
+            let words = bits.chunks(8).map(|part| {
+                let mut word = [0; 8];
+                word[..part.len()].copy_from_slice(part);
+                u64::from_le_bytes(word)
+            });
+            words.collect()
+        };
+        ObservedLoss::new(batch, Ok(at(1)), [self.outputs, self.labels], takes_classes, read).unwrap()
+    }
+
+    /// LibTorch's losses of the rows [rows, outputs + labels], one at a time, and their derivatives by these.
+    pub fn by_libtorch(&self, x: &[f32]) -> (Vec<f64>, Vec<f32>) {
+        let width = self.outputs + self.labels;
+        let one = |x: &[f32]| {
+            let recorder = self.recorded(&Tensor::from_slice(x).reshape([1, width as i64]));
+            let result = recorder.graph.outputs[0] as usize;
+            let loss = recorder.tensors[result].sum(Kind::Float);
+            let slopes = Tensor::run_backward(&[&loss], &[&recorder.tensors[0]], false, false);
+            (loss.double_value(&[]), Vec::<f32>::try_from(slopes[0].reshape([-1])).unwrap())
+        };
+        let (losses, slopes): (Vec<f64>, Vec<Vec<f32>>) = x.chunks(width).map(one).unzip();
+        (losses, slopes.concat())
+    }
+}
