@@ -8,11 +8,12 @@ use std::thread;
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Start, Stepwise, Tiling};
-use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings, Snapshot};
+use cladtorch::gradient::{CustomLoss, Engine, ModuleTiles, Rows, Settings, Snapshot};
 use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Optimiser, Precision};
 use cladtorch::optimiser::Clip;
 use support::cuda_host::{cublas_obstacle, gpu_on_host};
 use support::events::Events;
+use support::graph::losses;
 use support::graph::modules::{self, CASES};
 use support::graph::recorder::A;
 use support::say;
@@ -327,7 +328,7 @@ fn every_module(gpu: &Gpu) -> Vec<String> {
         let events = Events::new(if case.name == DROPOUTS.name { 80 } else { 57 }, case.inputs(), case.outputs());
         // Adam would turn the rounding of a gradient that is 0 into steps.
         let settings = settings(Loss::SoftmaxCrossEntropy, Optimiser::SGD, 40);
-        let from = Start { parameters: &start, state: &state, seed: SEED, frozen: &[] };
+        let from = Start { parameters: &start, state: &state, seed: SEED, ..Start::default() };
         let mut ours = CudaEngine::new(&module, None, from, settings, gpu.clone()).unwrap();
         let tiles = ModuleTiles::new(module, &state, SEED, Precision::Float32).unwrap();
         let mut aot = AotEngine::of(tiles, &start, settings, 1).unwrap();
@@ -425,6 +426,78 @@ fn categories(gpu: &Gpu) -> Vec<String> {
     failures
 }
 
+/// Losses that a user wrote with LibTorch's operators.
+fn own_losses(gpu: &Gpu) -> Vec<String> {
+    losses::CASES.iter().filter_map(|case| own_loss(gpu, case).err()).collect()
+}
+
+fn loss_of_classes() -> &'static losses::Case {
+    losses::CASES.iter().find(|case| case.has_index).expect("a loss of classes")
+}
+
+fn own_loss(gpu: &Gpu, case: &losses::Case) -> Result<(), String> {
+    let sizes = [4, 9, case.outputs];
+    let graph = Graph::mlp(&sizes, Activation::Tanh).unwrap();
+    let (module, parameters) = (Arc::new(Module::of_graph(&graph, DType::Float32)), start(&graph));
+    let (loss, settings) = (Arc::new(case.loss(false)), settings(Loss::MeanSquaredError, Optimiser::Adam, 33));
+    let start = Start { parameters: &parameters, loss: Some(&loss), ..Start::default() };
+    let ours = CudaEngine::new(&module, Some(&graph), start, settings, gpu.clone());
+    if !case.is_apart {
+        return match ours.err().map(|error| error.to_string()) {
+            Some(error) if error.contains("the loss of each event") => Ok(()),
+            other => Err(format!("{}: {other:?}", case.name)),
+        };
+    }
+    let mut ours = ours.map_err(|error| format!("{}: {error}", case.name))?;
+    let mut data = Data {
+        features: wave(100 * sizes[0], 0.713),
+        labels: wave(100 * case.labels, 1.37).iter().map(|&number| f32::from(number > 0.2)).collect(),
+        weights: wave(100, 0.77).iter().map(|x| x + 1.2).collect(),
+        scaler: Scaler { mean: wave(sizes[0], 0.9), inverse: vec![1.3; sizes[0]] },
+    };
+    let mut aot = AotEngine::new(graph, &parameters, settings, 1).unwrap().with_custom_loss(CustomLoss::Observed(loss));
+    let apart = distance(&outcome(&mut ours, &data), &outcome(&mut aot, &data));
+    println!("{}: {apart:.1e}", case.name);
+    if apart.is_nan() || apart > TOLERANCE {
+        return Err(format!("{}: {apart:e}", case.name));
+    }
+    if case.has_index {
+        data.labels[50] = 3.0;
+        ours.forget();
+        let error = ours.train(data.rows(), &data.order(), &0.01).err().map(|error| error.to_string());
+        if !error.as_ref().is_some_and(|error| error.contains("the loss: an index is out of range")) {
+            return Err(format!("{}: label 3 of 3 classes: {error:?}", case.name));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_host_minimises_losses_of_ones_own_as_aot_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let failures = own_losses(&gpu_on_host(folder.path(), str::to_owned));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_gpu_refuses_labels_that_are_no_classes_before_it_trains() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = loss_of_classes();
+    let graph = Graph::mlp(&[2, case.outputs], Activation::Tanh).unwrap();
+    let (module, parameters, loss) =
+        (Arc::new(Module::of_graph(&graph, DType::Float32)), start(&graph), Arc::new(case.loss(true)));
+    let start = Start { parameters: &parameters, loss: Some(&loss), ..Start::default() };
+    let gpu = gpu_on_host(folder.path(), str::to_owned);
+    let settings = settings(Loss::MeanSquaredError, Optimiser::SGD, 10);
+    let mut engine = CudaEngine::new(&module, None, start, settings, gpu).unwrap();
+    let mut events = Events::new(20, 2, 3);
+    engine.train(events.rows(), &events.order(), &0.01).unwrap();
+    engine.forget();
+    events.labels[7] = 0.5;
+    let error = engine.train(events.rows(), &events.order(), &0.01).unwrap_err().to_string();
+    assert!(error.contains("label 0.5") && error.contains("class numbers from 0 to 2"), "{error}");
+}
+
 #[test]
 fn the_host_trains_modules_as_aot_does() {
     let folder = tempfile::tempdir().unwrap();
@@ -436,7 +509,10 @@ fn the_host_trains_modules_as_aot_does() {
 #[test]
 fn a_gpu_trains_modules_as_aot_does() {
     match Gpu::open(0) {
-        Ok(gpu) => assert_eq!([every_module(&gpu), other_moves(&gpu), categories(&gpu)].concat(), Vec::<String>::new()),
+        Ok(gpu) => {
+            let failures = [every_module(&gpu), other_moves(&gpu), categories(&gpu), own_losses(&gpu)].concat();
+            assert!(failures.is_empty(), "{}", failures.join("\n"));
+        }
         Err(why) => say::say(&format!("no GPU trained a module: {why}")),
     }
 }
@@ -483,6 +559,16 @@ fn planted_errors_are_caught() {
     }
     let gpu = gpu_on_host(folder.path(), |text| text.replace("*refused |= flags[f]", ""));
     assert!(!categories(&gpu).is_empty(), "flags that nobody reads passed");
+    for (right, wrong) in [
+        ("scale * double(w[r])", "scale"),
+        ("own += double(w[r]) * double(values[r])", "own += double(values[r])"),
+        ("float *dz, double *losses)\n{\n   double own = 0;", "float *dz, double *losses)\n{\n   double own = 1;"),
+        ("= y[r *", "= 0.5f * y[r *"),
+        ("flags[f] ? 2u : 0u", "0u"),
+    ] {
+        let gpu = gpu_on_host(folder.path(), move |text| text.replace(right, wrong));
+        assert!(own_loss(&gpu, loss_of_classes()).is_err(), "{wrong:?} for {right:?} passed");
+    }
 }
 
 /// Lines of NVRTC's log of kernels that spill registers; as many others as there are kernels.
@@ -529,8 +615,9 @@ fn kernels_compile_for_a_gpu_without_spills() {
         let start = Start { parameters: &parameters, frozen, ..Start::default() };
         CudaEngine::new(&Arc::new(case.module(Kind::Float)), None, start, settings, gpu.clone()).unwrap();
     }
+    own_loss(&gpu, loss_of_classes()).unwrap();
     let (spilt, whole) = &*seen.lock().unwrap();
-    // Rows, loss, bound, update, the next place: beside those of the networks.
+    // Rows, loss, bound, update, the next place: beside those of the networks and of the user's loss.
     assert!(spilt.is_empty() && *whole > 2 * 5, "{whole} kernels: {}", spilt.join("\n"));
 }
 

@@ -136,12 +136,14 @@ pub(super) fn engine(
     }
     check_precision(options, &choice)?;
     let device = device::open(&options.device)?;
+    let custom_loss = custom_loss(model, options, own)?;
     if let (BackEnd::Cuda, Device::Cuda(index)) = (choice.back_end, device) {
-        return match gpu_engine(model, parameters, options.seed, settings, index) {
+        let is_custom = custom_loss.is_some();
+        return match gpu_engine(model, parameters, options.seed, custom_loss, settings, index) {
             Ok(engine) => Ok((Box::new(engine), choice)),
             // LibTorch would not round.
             Err(error) if options.precision != Precision::Float32 => Err(error),
-            Err(Error::Invalid { what, .. }) if matches!(model.network(), Network::Module(_)) => {
+            Err(Error::Invalid { what, .. }) if is_custom || matches!(model.network(), Network::Module(_)) => {
                 Err(Error::invalid(what, "train it with fDevice = \"cpu\""))
             }
             Err(why) => {
@@ -149,7 +151,19 @@ pub(super) fn engine(
             }
         };
     }
-    let custom_loss = match (options.loss_function.as_str(), own) {
+    let engine = match choice.back_end {
+        BackEnd::Aot => aot_engine(model, parameters, options, custom_loss, settings, ranks)?,
+        BackEnd::Autograd => libtorch_engine(model, parameters, options, custom_loss, settings, device)?,
+        BackEnd::Jit | BackEnd::Cuda => {
+            return Err(Error::Internal(format!("{} trains no network here", choice.back_end.name())));
+        }
+    };
+    Ok((engine, choice))
+}
+
+/// The loss of the user's own, if the options name one.
+fn custom_loss(model: &Model, options: &Options, own: Option<&Arc<ObservedLoss>>) -> Result<Option<CustomLoss>> {
+    Ok(match (options.loss_function.as_str(), own) {
         ("", _) => None,
         (OBSERVED, Some(own)) => Some(CustomLoss::Observed(Arc::clone(own))),
         (OBSERVED, None) => {
@@ -159,15 +173,7 @@ pub(super) fn engine(
             ));
         }
         (text, _) => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?.into()),
-    };
-    let engine = match choice.back_end {
-        BackEnd::Aot => aot_engine(model, parameters, options, custom_loss, settings, ranks)?,
-        BackEnd::Autograd => libtorch_engine(model, parameters, options, custom_loss, settings, device)?,
-        BackEnd::Jit | BackEnd::Cuda => {
-            return Err(Error::Internal(format!("{} trains no network here", choice.back_end.name())));
-        }
-    };
-    Ok((engine, choice))
+    })
 }
 
 fn aot_engine(
@@ -191,15 +197,27 @@ fn aot_engine(
 }
 
 /// The kernels of GPU number `index`, or why they cannot train the model.
-fn gpu_engine(model: &Model, parameters: &[f32], seed: u64, settings: Settings, index: usize) -> Result<CudaEngine> {
+fn gpu_engine(
+    model: &Model,
+    parameters: &[f32],
+    seed: u64,
+    custom_loss: Option<CustomLoss>,
+    settings: Settings,
+    index: usize,
+) -> Result<CudaEngine> {
     let refused = |what: &str| Error::invalid(format!("back end cuda does not train {what}"), "run it on LibTorch");
     let module = model.module().ok_or_else(|| refused("a network without operators"))?;
     let graph = match model.network() {
         Network::Mlp(mlp) => Some(mlp.graph()),
         Network::Module(_) => None,
     };
+    let loss = match &custom_loss {
+        None => None,
+        Some(CustomLoss::Observed(loss)) => Some(loss),
+        Some(CustomLoss::Text(_)) => return Err(refused("by a loss as C++ text")),
+    };
     let gpu = Gpu::shared(u32::try_from(index).unwrap_or(u32::MAX))?;
-    let start = Start { parameters, state: model.state(), seed, frozen: model.frozen() };
+    let start = Start { parameters, state: model.state(), seed, frozen: model.frozen(), loss };
     CudaEngine::new(module, graph, start, settings, gpu)
 }
 
@@ -213,6 +231,10 @@ fn libtorch_engine(
 ) -> Result<Box<dyn Engine>> {
     let (seed, threads) = (options.seed, options.threads);
     match model.network() {
+        Network::Mlp(_) if custom_loss.is_some() => Err(Error::invalid(
+            format!("a loss of your own for a fit that LibTorch runs (fDevice = \"{}\")", options.device),
+            "train it with fDevice = \"cpu\"",
+        )),
         Network::Mlp(mlp) => {
             let engine = AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, threads)?;
             Ok(Box::new(engine.with_frozen(model.frozen())?))

@@ -34,7 +34,7 @@ pub struct CudaEngine {
 
 impl CudaEngine {
     /// Trains `module` from there; else says why it cannot. If it is the chain `graph`, that is small, in float32, and all of
-    /// its parameters simply follow the gradient, an epoch is one kernel.
+    /// its parameters simply follow the gradient of one of the library's losses, an epoch is one kernel.
     pub fn new(
         module: &Arc<Module>,
         graph: Option<&Graph>,
@@ -42,13 +42,14 @@ impl CudaEngine {
         settings: Settings,
         gpu: Gpu,
     ) -> Result<Self> {
-        let is_simple = start.frozen.is_empty() && settings.precision == Precision::Float32;
+        let is_simple = start.frozen.is_empty() && start.loss.is_none() && settings.precision == Precision::Float32;
         let whole = graph.filter(|_| is_simple).map(|graph| Epoch::fitting(graph, &settings, &gpu));
+        let targets = start.loss.map_or(settings.loss.targets(module.outputs()), |own| own.labels());
         let form: Box<dyn Form> = match whole {
             Some(Ok(epoch)) => Box::new(epoch),
             _ => Box::new(Stepwise::new(module, start, settings, &gpu)?),
         };
-        Self::of(form, settings.loss.targets(module.outputs()), start.parameters, settings, gpu)
+        Self::of(form, targets, start.parameters, settings, gpu)
     }
 
     /// Trains by these kernels.
@@ -80,7 +81,10 @@ impl CudaEngine {
     ) -> Result<f64> {
         let dataset = match self.data.take() {
             Some(dataset) => dataset,
-            None => DeviceDataset::new(&self.gpu, data, self.targets)?,
+            None => {
+                self.form.check_labels(data.labels)?;
+                DeviceDataset::new(&self.gpu, data, self.targets)?
+            }
         };
         let order = put(&self.gpu, &mut self.order, order)?;
         let batches = put(&self.gpu, &mut self.batches, &batches.concat())?;

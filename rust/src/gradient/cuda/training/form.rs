@@ -32,6 +32,10 @@ pub trait Form: Send {
     fn takes_one(&self) -> bool {
         true
     }
+    /// Refuses labels that the loss does not take.
+    fn check_labels(&self, _: &[f32]) -> Result<()> {
+        Ok(())
+    }
     /// The flat vector of running statistics.
     fn state(&self) -> Result<Vec<f32>> {
         Ok(Vec::new())

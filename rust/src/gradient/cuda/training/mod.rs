@@ -1,6 +1,7 @@
 //! Networks in training on a GPU: the dataset is copied there once, and the host says which rows are a batch and what the rates
 //! are. A small perceptron's epoch is one kernel, [`Epoch`]; the steps of any other network are CUDA graphs, [`Stepwise`].
 
+mod arenas;
 mod dataset;
 mod draws;
 mod engine;
@@ -8,6 +9,7 @@ mod epoch;
 mod form;
 mod kernel;
 mod laws;
+mod loss;
 mod moves;
 mod perceptron;
 mod start;

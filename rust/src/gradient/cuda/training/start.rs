@@ -1,9 +1,12 @@
 //! What training begins with.
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use crate::gradient::ObservedLoss;
 
 /// The start of a network in training.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Start<'a> {
     /// The flat parameter vector.
     pub parameters: &'a [f32],
@@ -13,4 +16,6 @@ pub struct Start<'a> {
     pub seed: u64,
     /// Frozen parameters, disjoint and in order.
     pub frozen: &'a [Range<usize>],
+    /// Instead of the loss of the settings.
+    pub loss: Option<&'a Arc<ObservedLoss>>,
 }

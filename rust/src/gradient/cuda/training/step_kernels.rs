@@ -1,4 +1,4 @@
-//! The kernels of a training step besides those of its network: rows, loss, and the update of the parameters. They read
+//! The kernels of a training step besides those of its network and of the loss: rows, and the update of the parameters. They read
 //! the place of their batch from the GPU's memory, so that the host can launch step after step without sending
 //! anything.
 
@@ -8,7 +8,6 @@ use super::super::super::Settings;
 use super::super::super::jit::emit;
 use super::super::program::{Kernel, Waits};
 use super::kernel::kernel;
-use super::laws::loss_name;
 use super::moves::Moves;
 
 /// Numbers of a step.
@@ -25,7 +24,7 @@ pub struct Sizes {
 impl Sizes {
     /// Whether the 32 bits of the kernels' indices count all, with room for a last stride of a whole grid.
     pub fn are_counted(&self) -> bool {
-        let widest = self.features.max(self.outputs).max(self.targets);
+        let widest = self.features.max(self.outputs + self.targets);
         self.rows.saturating_mul(widest).max(self.parameters) < 1 << 31
     }
 }
@@ -33,7 +32,6 @@ impl Sizes {
 /// See the module's documentation.
 pub struct StepKernels {
     pub gather: Kernel,
-    pub loss: Kernel,
     pub moves: Moves,
     pub next: Kernel,
 }
@@ -41,7 +39,7 @@ pub struct StepKernels {
 impl StepKernels {
     /// All parameters move except those that are frozen. The network sets `flags` flags if an index is out of range.
     pub fn new(sizes: Sizes, flags: usize, settings: &Settings, frozen: &[Range<usize>]) -> Self {
-        let Sizes { rows, features, outputs, targets, parameters } = sizes;
+        let Sizes { rows, features, targets, parameters, .. } = sizes;
         let mut gather = String::new();
         emit!(
             gather,
@@ -50,15 +48,6 @@ impl StepKernels {
              Each({rows}u * {features}u, [=](unsigned i) {{ x[i] = features[row(i / {features}) * {features} + i % {features}]; }});\n   \
              Each({rows}u * {targets}u, [=](unsigned i) {{ y[i] = labels[row(i / {targets}) * {targets} + i % {targets}]; }});\n   \
              Each({rows}u, [=](unsigned r) {{ w[r] = r < batch.fCount ? weights[row(r)] : 0; }});"
-        );
-        let mut loss = String::new();
-        emit!(
-            loss,
-            "   const Batch batch = batches[*place];\n   double own = 0;\n   Each({rows}u, [&](unsigned r) {{\n      \
-             const double weight = w[r];\n      own += weight * {}::Row({outputs}u, {:?}f, z + r * {outputs}, y + r * {targets}, \
-             batch.fScale * weight, dz + r * {outputs});\n   }});\n   AddLosses(own, losses);",
-            loss_name(settings.loss),
-            settings.loss_parameter
         );
         let tables = ["const float *features", "const float *labels", "const float *weights", "const uint32_t *order"];
         let place = ["const Batch *batches", "const uint64_t *place"];
@@ -69,18 +58,6 @@ impl StepKernels {
                 &[&tables[..], &place, &["float *x", "float *y", "float *w"]].concat(),
                 gather,
                 Waits::Never,
-            ),
-            loss: kernel(
-                "loss",
-                "",
-                &[
-                    &["const float *z", "const float *y", "const float *w"],
-                    &place[..],
-                    &["float *dz", "double *losses"],
-                ]
-                .concat(),
-                loss,
-                Waits::ForBlock,
             ),
             moves: Moves::new(parameters, settings, frozen),
             next: kernel(
@@ -98,6 +75,6 @@ impl StepKernels {
 
     pub fn all(&self) -> impl Iterator<Item = &Kernel> {
         let Moves { bound, update, .. } = &self.moves;
-        [&self.gather, &self.loss, update, &self.next].into_iter().chain(bound)
+        [&self.gather, update, &self.next].into_iter().chain(bound)
     }
 }

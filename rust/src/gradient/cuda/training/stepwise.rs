@@ -10,13 +10,16 @@ use super::super::multiply::Numbers;
 use super::super::program::{CudaProgram, Kernel};
 use super::super::run::{Device, Memory};
 use super::super::writer::Work;
+use super::arenas::arenas;
 use super::draws::{Draw, draws};
 use super::form::{Call, Form, sum_of};
 use super::kernel::MOST_LOSSES;
+use super::loss::{self, BatchLoss, Places, bytes_of};
 use super::moves::Moves;
 use super::start::Start;
 use super::step_kernels::{Sizes, StepKernels};
 use crate::error::{Error, Result};
+use crate::gradient::ObservedLoss;
 use crate::graph::{Captured, Mode, Module, Precision};
 
 /// Rows of an evaluation; few programs must do for all numbers of rows.
@@ -28,6 +31,8 @@ pub struct Stepwise {
     gpu: Gpu,
     module: Arc<Module>,
     settings: Settings,
+    /// Instead of that of the settings.
+    own_loss: Option<Arc<ObservedLoss>>,
     seed: u64,
     /// Parameters that do not move.
     frozen: Vec<Range<usize>>,
@@ -41,7 +46,7 @@ pub struct Stepwise {
     losses: GpuMemory,
     /// Number of the batch that runs.
     place: GpuMemory,
-    /// Whether an index was out of range in any batch of a call.
+    /// Where an index was out of range in any batch of a call: a bit for the network, and one for the loss.
     refused: GpuMemory,
     /// For the numbers of rows that came.
     passes: Vec<Pass>,
@@ -53,6 +58,7 @@ struct Pass {
     sizes: Sizes,
     program: CudaProgram,
     steps: StepKernels,
+    loss: BatchLoss,
     draws: Vec<Draw>,
     kernels: GpuKernels,
     arenas: [GpuMemory; 2],
@@ -70,13 +76,11 @@ impl Stepwise {
     /// Lays out what trains `module` from there; else says what of it has no kernel.
     pub fn new(module: &Arc<Module>, start: Start, settings: Settings, gpu: &Gpu) -> Result<Self> {
         let fixed = module.captured().iter().map(|captured| match captured {
-            Captured::Fixed(words) => {
-                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-                uploaded(gpu, &bytes).map(Some)
-            }
+            Captured::Fixed(words) => uploaded(gpu, &bytes_of(words)).map(Some),
             Captured::Parameter(_) | Captured::State(_) => Ok(None),
         });
         let mut made = Stepwise {
+            own_loss: start.loss.cloned(),
             seed: start.seed,
             frozen: start.frozen.to_vec(),
             state: uploaded(gpu, start.state)?,
@@ -124,7 +128,6 @@ impl Stepwise {
         let device = pass.kernels.on_stream(call.stream.number());
         let (batches, place) = (call.batches, self.place.address());
         let [x, y, w] = pass.batch.each_ref().map(GpuMemory::address);
-        let [z, dz, losses] = [pass.outputs[0].address(), pass.adjoint.address(), self.losses.address()];
         let Sizes { rows, features, .. } = pass.sizes;
         let grid = |count: usize| Work::Alone(count).grid().map(|size| size as u32);
         let dataset = call.dataset;
@@ -146,16 +149,13 @@ impl Stepwise {
             flags,
             inputs: &inputs,
             outputs: &outputs,
-            seeds: &[dz],
+            seeds: &[pass.adjoint.address()],
             gradients: &gradients,
         };
         pass.program.run_forward(&device, &memory)?;
-        let [blocks, threads] = grid(rows);
-        device.launch(
-            &pass.steps.loss,
-            [blocks.min(MOST_LOSSES as u32), threads],
-            &[z, y, w, batches, place, dz, losses],
-        )?;
+        let [z, dz, losses] = [&pass.outputs[0], &pass.adjoint, &self.losses].map(GpuMemory::address);
+        let refused = self.refused.address();
+        pass.loss.launch(&device, &Places { z, y, w, batches, place, dz, losses, refused })?;
         if pass.mode == Mode::Training {
             pass.program.run_backward(&device, &memory)?;
             let ([p, first, second], gradient) = (call.state, self.gradient.address());
@@ -169,7 +169,7 @@ impl Stepwise {
                 call.stream.copy(value.address(), to, count * size_of::<f32>())?;
             }
         }
-        device.launch(&pass.steps.next, [1, 32], &[place, flags, self.refused.address()])
+        device.launch(&pass.steps.next, [1, 32], &[place, flags, refused])
     }
 
     /// Addresses of the arguments: the rows, then what the module captures, then random factors.
@@ -202,23 +202,23 @@ impl Stepwise {
         let graph = module.program(mode, rows)?;
         let program = CudaProgram::on(&graph, floats(mode, settings.precision), gpu)?;
         let (outputs, parameters) = (module.outputs(), module.parameters());
-        let targets = settings.loss.targets(outputs);
+        let targets = self.own_loss.as_ref().map_or(settings.loss.targets(outputs), |own| own.labels());
         let sizes = Sizes { rows, features: module.inputs(), outputs, targets, parameters };
         if !sizes.are_counted() {
             let what = format!("batches of {rows} events are too large for back end cuda");
             return Err(Error::invalid(what, "lower fBatchSize"));
         }
         let steps = StepKernels::new(sizes, program.flags.len(), settings, &self.frozen);
+        let loss = match &self.own_loss {
+            Some(own) => BatchLoss::observed(own, sizes, mode == Mode::Training, gpu)?,
+            None => BatchLoss::formula(sizes, settings),
+        };
         let draws = draws(&graph, self.seed, gpu)?;
         let drawing = draws.iter().map(|draw| &draw.kernel);
-        let kernels: Vec<&Kernel> = program.kernels.iter().chain(steps.all()).chain(drawing).collect();
+        let kernels: Vec<&Kernel> =
+            program.kernels.iter().chain(steps.all()).chain(loss.kernels()).chain(drawing).collect();
         let code = gpu.compile(&["device.hpp", "step.hpp"], &kernels)?;
         let numbers = |count: usize| gpu.memory(count * size_of::<f32>());
-        let values = gpu.memory((program.values + program.flags.len()) * size_of::<f32>())?;
-        for (start, literals) in &program.literals {
-            let literals: Vec<f32> = literals.iter().map(|&number| number as f32).collect();
-            values.upload_at(start * size_of::<f32>(), &literals)?;
-        }
         let constants: Vec<&Captured> = module.constants(mode).collect();
         let place = |&argument: &usize| match argument.checked_sub(1).and_then(|at| constants.get(at)) {
             Some(Captured::State(range)) => Ok([range.start, range.len()]),
@@ -228,13 +228,14 @@ impl Stepwise {
             mode,
             sizes,
             kernels: gpu.load(&kernels, &code)?,
-            arenas: [values, numbers(program.adjoints)?],
+            arenas: arenas(&program, gpu)?,
             batch: [numbers(rows * sizes.features)?, numbers(rows * targets)?, numbers(rows)?],
             outputs: graph.outputs.iter().map(|output| numbers(output.view.len())).collect::<Result<_>>()?,
             adjoint: numbers(rows * outputs)?,
             updates: graph.updates.iter().map(place).collect::<Result<_>>()?,
             program,
             steps,
+            loss,
             draws,
         })
     }
@@ -283,6 +284,10 @@ impl Form for Stepwise {
         self.module.takes_one(Mode::Training)
     }
 
+    fn check_labels(&self, labels: &[f32]) -> Result<()> {
+        self.own_loss.as_ref().map_or(Ok(()), |own| own.check_classes(labels))
+    }
+
     fn state(&self) -> Result<Vec<f32>> {
         downloaded(&self.state, self.module.state())
     }
@@ -311,10 +316,11 @@ impl Form for Stepwise {
             done += same;
         }
         call.stream.synchronise()?;
-        if downloaded::<u32>(&self.refused, 1)? != [0] {
-            return Err(index_out_of_range(&self.module));
+        match downloaded::<u32>(&self.refused, 1)?[..] {
+            [0] => sum_of(&self.losses, MOST_LOSSES),
+            [loss::IN_LOSS] => Err(loss::out_of_range()),
+            _ => Err(index_out_of_range(&self.module)),
         }
-        sum_of(&self.losses, MOST_LOSSES)
     }
 
     fn describe(&self) -> String {

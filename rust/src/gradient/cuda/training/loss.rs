@@ -1,0 +1,223 @@
+//! The losses of a batch on a GPU, and the adjoint of the network's outputs: by a formula, or by the program of a loss that a user
+//! wrote.
+
+use super::super::super::Settings;
+use super::super::super::jit::emit;
+use super::super::gpu::{Gpu, GpuMemory, uploaded};
+use super::super::multiply::Numbers;
+use super::super::program::{CudaProgram, Kernel, Waits};
+use super::super::run::{Device, Memory};
+use super::super::writer::Work;
+use super::arenas::arenas;
+use super::kernel::{MOST_LOSSES, kernel};
+use super::laws::loss_name;
+use super::step_kernels::Sizes;
+use crate::error::{Error, Result};
+use crate::gradient::ObservedLoss;
+
+/// Addresses that a loss reads and writes.
+pub struct Places {
+    /// Outputs of the network, labels and weights of the batch.
+    pub z: usize,
+    pub y: usize,
+    pub w: usize,
+    /// All batches, and the number of this one.
+    pub batches: usize,
+    pub place: usize,
+    /// Adjoint of the outputs.
+    pub dz: usize,
+    /// Sums of weight times loss.
+    pub losses: usize,
+    /// Bits of what was out of range.
+    pub refused: usize,
+}
+
+/// The bit of an index out of range in a loss of the user's own.
+pub const IN_LOSS: u32 = 2;
+
+/// The loss of batches of some rows.
+pub enum BatchLoss {
+    Formula { kernel: Kernel, rows: usize },
+    Observed(Box<Observed>),
+}
+
+/// The program of a loss that a user wrote, between kernels that give it rows and take its results.
+pub struct Observed {
+    trains: bool,
+    rows: usize,
+    program: CudaProgram,
+    enter: Kernel,
+    leave: Kernel,
+    refuse: Option<Kernel>,
+    arenas: [GpuMemory; 2],
+    /// Outputs and labels of each row, and the gradient by them.
+    x: GpuMemory,
+    gradient: GpuMemory,
+    /// Of each row, and its adjoint.
+    losses: GpuMemory,
+    seeds: GpuMemory,
+    /// Tensors that the function captured.
+    constants: Vec<GpuMemory>,
+}
+
+impl BatchLoss {
+    /// By the formula of the settings.
+    pub fn formula(sizes: Sizes, settings: &Settings) -> Self {
+        let Sizes { rows, outputs, targets, .. } = sizes;
+        let mut body = String::new();
+        emit!(
+            body,
+            "   const Batch batch = batches[*place];\n   double own = 0;\n   Each({rows}u, [&](unsigned r) {{\n      \
+             const double weight = w[r];\n      own += weight * {}::Row({outputs}u, {:?}f, z + r * {outputs}, y + r * {targets}, \
+             batch.fScale * weight, dz + r * {outputs});\n   }});\n   AddLosses(own, losses);",
+            loss_name(settings.loss),
+            settings.loss_parameter
+        );
+        let parameters = [&BATCH[..], &["float *dz", "double *losses"]].concat();
+        BatchLoss::Formula { kernel: kernel("loss", "", &parameters, body, Waits::ForBlock), rows }
+    }
+
+    /// By a user's function; without gradients unless the batch `trains`.
+    pub fn observed(loss: &ObservedLoss, sizes: Sizes, trains: bool, gpu: &Gpu) -> Result<Self> {
+        let Sizes { rows, outputs, targets, .. } = sizes;
+        let width = outputs + targets;
+        let graph = loss.program(rows)?;
+        let program = CudaProgram::on(&graph, Numbers::Float, gpu)?;
+        let numbers = |count: usize| gpu.memory(count * size_of::<f32>());
+        Ok(BatchLoss::Observed(Box::new(Observed {
+            trains,
+            rows,
+            enter: enter(rows, outputs, targets),
+            leave: leave(rows, outputs, targets, trains),
+            refuse: (!program.flags.is_empty()).then(|| refuse(program.flags.len())),
+            arenas: arenas(&program, gpu)?,
+            x: numbers(rows * width)?,
+            gradient: numbers(rows * width)?,
+            losses: numbers(rows)?,
+            seeds: numbers(rows)?,
+            constants: loss.constants().iter().map(|words| uploaded(gpu, &bytes_of(words))).collect::<Result<_>>()?,
+            program,
+        })))
+    }
+
+    pub fn kernels(&self) -> Vec<&Kernel> {
+        match self {
+            BatchLoss::Formula { kernel, .. } => vec![kernel],
+            BatchLoss::Observed(observed) => {
+                let Observed { program, enter, leave, refuse, .. } = &**observed;
+                program.kernels.iter().chain([enter, leave]).chain(refuse).collect()
+            }
+        }
+    }
+
+    /// Adds the batch's losses to their sums; the adjoint of the outputs where it trains.
+    pub fn launch(&self, device: &impl Device, at: &Places) -> Result<()> {
+        match self {
+            BatchLoss::Formula { kernel, rows } => {
+                let parameters = [at.z, at.y, at.w, at.batches, at.place, at.dz, at.losses];
+                device.launch(kernel, summing(*rows), &parameters)
+            }
+            BatchLoss::Observed(observed) => observed.launch(device, at),
+        }
+    }
+}
+
+impl Observed {
+    fn launch(&self, device: &impl Device, at: &Places) -> Result<()> {
+        let [x, gradient, losses, seeds] = [&self.x, &self.gradient, &self.losses, &self.seeds].map(GpuMemory::address);
+        let [values, adjoints] = self.arenas.each_ref().map(GpuMemory::address);
+        let inputs: Vec<usize> = std::iter::once(x).chain(self.constants.iter().map(GpuMemory::address)).collect();
+        let mut gradients = vec![0; inputs.len()];
+        gradients[0] = gradient;
+        let memory = Memory {
+            size: size_of::<f32>(),
+            values,
+            adjoints,
+            flags: values + self.program.values * size_of::<f32>(),
+            inputs: &inputs,
+            outputs: &[losses],
+            seeds: &[seeds],
+            gradients: &gradients,
+        };
+        let batch = [at.z, at.y, at.w, at.batches, at.place];
+        device.launch(&self.enter, grid(self.rows), &[&batch[..], &[x, seeds]].concat())?;
+        self.program.run_forward(device, &memory)?;
+        if self.trains {
+            self.program.run_backward(device, &memory)?;
+        }
+        device.launch(&self.leave, summing(self.rows), &[losses, gradient, at.w, at.dz, at.losses])?;
+        match &self.refuse {
+            Some(refuse) => device.launch(refuse, [1, 32], &[memory.flags, at.refused]),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a loss reads of a batch.
+const BATCH: [&str; 5] =
+    ["const float *z", "const float *y", "const float *w", "const Batch *batches", "const uint64_t *place"];
+
+/// Joins each row's outputs and labels, and gives it the adjoint of its loss.
+fn enter(rows: usize, outputs: usize, targets: usize) -> Kernel {
+    let width = outputs + targets;
+    let mut body = String::new();
+    emit!(
+        body,
+        "   const double scale = batches[*place].fScale;\n   Each({rows}u, [=](unsigned r) {{\n      \
+         for (unsigned c = 0; c < {outputs}u; ++c)\n         x[r * {width} + c] = z[r * {outputs} + c];\n      \
+         for (unsigned t = 0; t < {targets}u; ++t)\n         x[r * {width} + {outputs} + t] = y[r * {targets} + t];\n      \
+         seeds[r] = float(scale * double(w[r]));\n   }});"
+    );
+    kernel("enter", "", &[&BATCH[..], &["float *x", "float *seeds"]].concat(), body, Waits::Never)
+}
+
+/// Sums the losses of the rows, and takes the gradient by the outputs out of that by outputs and labels.
+fn leave(rows: usize, outputs: usize, targets: usize, trains: bool) -> Kernel {
+    let width = outputs + targets;
+    let mut body = String::new();
+    emit!(
+        body,
+        "   double own = 0;\n   Each({rows}u, [&](unsigned r) {{\n      own += double(w[r]) * double(values[r]);"
+    );
+    if trains {
+        emit!(
+            body,
+            "      for (unsigned c = 0; c < {outputs}u; ++c)\n         dz[r * {outputs} + c] = gradient[r * {width} + c];"
+        );
+    }
+    emit!(body, "   }});\n   AddLosses(own, losses);");
+    let parameters = ["const float *values", "const float *gradient", "const float *w", "float *dz", "double *losses"];
+    kernel("leave", "", &parameters, body, Waits::ForBlock)
+}
+
+/// Keeps that an index was out of range.
+fn refuse(flags: usize) -> Kernel {
+    let mut body = String::new();
+    emit!(
+        body,
+        "   Each(1u, [=](unsigned) {{\n      for (unsigned f = 0; f < {flags}u; ++f)\n         \
+         *refused |= flags[f] ? {IN_LOSS}u : 0u;\n   }});"
+    );
+    kernel("refuse", "", &["const int32_t *flags", "uint32_t *refused"], body, Waits::Never)
+}
+
+/// Blocks and threads for each row.
+fn grid(rows: usize) -> [u32; 2] {
+    Work::Alone(rows).grid().map(|size| size as u32)
+}
+
+/// The same of a kernel whose blocks give a sum each.
+fn summing(rows: usize) -> [u32; 2] {
+    let [blocks, threads] = grid(rows);
+    [blocks.min(MOST_LOSSES as u32), threads]
+}
+
+/// Words as they lie in the host's memory.
+pub fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Why a fit ends whose own loss met such an index.
+pub fn out_of_range() -> Error {
+    Error::invalid("the loss: an index is out of range", "give indices below the size of their dimension")
+}
