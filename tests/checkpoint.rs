@@ -149,7 +149,7 @@ fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
     };
     let own = |judges: &Dataset| {
         let options = Options { validation: 0.0, ..options.clone() };
-        let mut trainer = Trainer::validated(&network(1), &data, judges, &options).unwrap();
+        let mut trainer = Trainer::validated(&network(1), &data, judges, &options, None).unwrap();
         trainer.resume(&path).expect_err("accepted").to_string()
     };
     assert!(own(&circle(50, 2)).contains("validation"));

@@ -439,7 +439,7 @@ fn own_loss(gpu: &Gpu, case: &losses::Case) -> Result<(), String> {
     let sizes = [4, 9, case.outputs];
     let graph = Graph::mlp(&sizes, Activation::Tanh).unwrap();
     let (module, parameters) = (Arc::new(Module::of_graph(&graph, DType::Float32)), start(&graph));
-    let (loss, settings) = (Arc::new(case.loss(false)), settings(Loss::MeanSquaredError, Optimiser::Adam, 33));
+    let (loss, settings) = (Arc::new(case.loss(false).unwrap()), settings(Loss::MeanSquaredError, Optimiser::Adam, 33));
     let start = Start { parameters: &parameters, loss: Some(&loss), ..Start::default() };
     let ours = CudaEngine::new(&module, Some(&graph), start, settings, gpu.clone());
     if !case.is_apart {
@@ -485,7 +485,7 @@ fn a_gpu_refuses_labels_that_are_no_classes_before_it_trains() {
     let case = loss_of_classes();
     let graph = Graph::mlp(&[2, case.outputs], Activation::Tanh).unwrap();
     let (module, parameters, loss) =
-        (Arc::new(Module::of_graph(&graph, DType::Float32)), start(&graph), Arc::new(case.loss(true)));
+        (Arc::new(Module::of_graph(&graph, DType::Float32)), start(&graph), Arc::new(case.loss(true).unwrap()));
     let start = Start { parameters: &parameters, loss: Some(&loss), ..Start::default() };
     let gpu = gpu_on_host(folder.path(), str::to_owned);
     let settings = settings(Loss::MeanSquaredError, Optimiser::SGD, 10);

@@ -1,7 +1,8 @@
 //! Losses that a user wrote with LibTorch's operators, on the CPU: each event's loss and its gradient are LibTorch's.
 
+use cladtorch::error::guard;
 use cladtorch::gradient::ObservedLoss;
-use support::graph::losses::{CASES, Case};
+use support::graph::losses::{CASES, Case, REFUSED, WEIGHTED_BY_LABELS};
 
 /// More than one block.
 const ROWS: usize = 300;
@@ -46,13 +47,36 @@ fn apart(case: &Case, loss: &ObservedLoss, rows: usize) -> f64 {
 #[test]
 fn losses_of_events_and_means_are_those_of_libtorch() {
     for case in CASES {
-        let loss = case.loss(false);
-        for rows in [1, 2, 3, 33, ROWS] {
+        let loss = case.loss(false).unwrap();
+        for rows in [1, 2, 3, 33, ROWS, 1024] {
             let apart = apart(case, &loss, rows);
             assert!(apart < 2e-6, "{}, {rows} events: {apart:e}", case.name);
         }
         assert_eq!(loss.program(ROWS).is_ok(), case.is_apart, "{}", case.name);
     }
+}
+
+#[test]
+fn one_number_that_is_no_mean_is_refused() {
+    for case in REFUSED {
+        let error = case.loss(false).err().unwrap_or_else(|| panic!("{} was taken", case.name)).to_string();
+        assert!(
+            error.contains("is not the mean") || error.contains("is not that of the mean"),
+            "{}: {error}",
+            case.name
+        );
+    }
+}
+
+/// What no example before the fit shows ends the fit.
+#[test]
+fn one_number_that_is_no_mean_of_some_events_is_refused_there() {
+    let loss = WEIGHTED_BY_LABELS.loss(false).unwrap();
+    assert!(apart(&WEIGHTED_BY_LABELS, &loss, 33) < 2e-6);
+    let mut events = Events::new(&WEIGHTED_BY_LABELS, 33);
+    events.labels[4] = 101.0;
+    let error = guard(|| Ok(loss.run(&events.outputs, &events.labels, &events.weights, SCALE, None))).unwrap_err();
+    assert!(error.to_string().contains("is not the mean of their losses"), "{error}");
 }
 
 #[test]
@@ -63,7 +87,7 @@ fn a_wrong_loss_is_noticed() {
         ("a mean", "a mean plus a constant"),
         ("a mean of all elements", "a captured tensor"),
     ] {
-        let apart = apart(case(expected), &case(wrong).loss(false), ROWS);
+        let apart = apart(case(expected), &case(wrong).loss(false).unwrap(), ROWS);
         assert!(apart > 1e-3, "{wrong} for {expected}: {apart:e}");
     }
 }

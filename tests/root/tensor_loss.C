@@ -229,6 +229,10 @@ void CheckLogits(const Dataset &two, const Dataset &three, const Dataset &pairs)
    logits.fMetrics = {CladTorch::kAuc};
    auto plain = logits;
    plain.fLogits = false;
+   // With a dataset of its own for the validation loss.
+   CladTorch::Mlp judged({kWidth, 8, 1}), alike({kWidth, 8, 1});
+   const auto of = [](const CladTorch::History &history) { return history.ValidationLoss().back(); };
+   CHECK(Near(of(judged.Fit(two, two, Options(2), CrossEntropy)), of(alike.Fit(two, two, Options(2))), 1e-5));
    CladTorch::Mlp own({kWidth, 8, 1}), builtIn({kWidth, 8, 1}), values({kWidth, 8, 1});
    const auto history = own.Fit(two, logits, CrossEntropy);
    auto usual = plain;

@@ -235,7 +235,7 @@ fn a_dataset_for_validation_is_not_trained_on_and_changes_nothing_else() {
         let mut split = network(1);
         let history = fit(&mut split, &data, &Options { validation: 0.25, split_seed: 9, ..options.clone() });
         let mut own = network(1);
-        let mut trainer = Trainer::validated(&own, &train, &judges, &options).unwrap();
+        let mut trainer = Trainer::validated(&own, &train, &judges, &options, None).unwrap();
         for epoch in history {
             while !trainer.part(&train).unwrap().ended {}
             let losses = trainer.losses(&judges).unwrap();
@@ -247,7 +247,7 @@ fn a_dataset_for_validation_is_not_trained_on_and_changes_nothing_else() {
         assert!(own.parameters().iter().zip(split.parameters()).all(|(a, b)| (a - b).abs() < 1e-5), "{gradient:?}");
     }
     let error = |judges: &Dataset| {
-        Trainer::validated(&network(1), &train, judges, &spec()).err().expect("accepted").to_string()
+        Trainer::validated(&network(1), &train, judges, &spec(), None).err().expect("accepted").to_string()
     };
     assert!(error(&Dataset::new(data.columns()).unwrap()).contains("has no events"));
     let mut others = Dataset::new(&[crate::column("x"), crate::column("z")]).unwrap();

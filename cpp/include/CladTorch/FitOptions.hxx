@@ -145,7 +145,7 @@ struct FitOptions {
    std::uint64_t fSeed = 1;
    std::uint64_t fSplitSeed = 0; ///< of the split into parts; 0: fSeed
    bool fShuffle = true;        ///< a new order of the events each epoch
-   /// Standardises the features, and the labels of a regression (except with fLossFunction), to mean 0 and standard
+   /// Standardises the features, and the labels of a regression (except with a loss of your own), to mean 0 and standard
    /// deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in
    /// its predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of
    /// categories, floor and the like) stay as they are. `false`: uses the scalers that the model has; a new model has

@@ -173,8 +173,14 @@ public:
    ///        require a gradient. After such a fit Predict() returns the outputs as they are or, with
    ///        FitOptions::fLogits, probabilities.
    History Fit(const Dataset &data, const FitOptions &options, const Internal::TensorLoss &loss);
+   /// The same with the validation loss of the events `validation`, as above.
+   History Fit(const Dataset &data, const Dataset &validation, const FitOptions &options,
+               const Internal::TensorLoss &loss);
    /// The same on a stream.
    History Fit(const Stream &stream, const FitOptions &options, const Internal::TensorLoss &loss);
+   /// The same on a stream with a dataset for the validation loss.
+   History Fit(const Stream &stream, const Dataset &validation, const FitOptions &options,
+               const Internal::TensorLoss &loss);
    /// Continues a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the
    /// same layers as the trained one; its parameters come from the file. The data, and the validation dataset if that
    /// fit had one, must be the same. On the CPU, model and history then have the same bits as if the fit had never

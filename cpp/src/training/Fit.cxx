@@ -135,6 +135,21 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    return history;
 }
 
+namespace {
+
+/// Labels of an event.
+std::size_t LabelsOf(const DatasetData &data)
+{
+   return std::max<std::size_t>(1, Core::dataset_label_width(*data.fCore));
+}
+
+std::size_t LabelsOf(const StreamData &data)
+{
+   return std::max<std::size_t>(1, Core::stream_targets(*data.fCore).size());
+}
+
+} // namespace
+
 History Model::FitDataset(const Dataset &data, const FitOptions &options, const Dataset *validation,
                           const std::string &path, const LossData &loss)
 {
@@ -148,7 +163,7 @@ History Model::FitDataset(const Dataset &data, const FitOptions &options, const 
          const auto spec = ToSpec(own);
          const auto &judges = validation ? *validation->fData->fCore : events;
          const auto &model = *DataToFit(own).fCore;
-         auto trainer = validation ? Core::trainer_validated(model, events, judges, spec)
+         auto trainer = validation ? Core::trainer_validated(model, events, judges, spec, *loss.fCore)
                                    : Core::trainer_new(model, events, spec, *loss.fCore);
          if (!path.empty())
             Core::trainer_resume(*trainer, path);
@@ -169,8 +184,12 @@ History Model::Fit(const Dataset &data, const Dataset &validation, const FitOpti
 
 History Model::Fit(const Dataset &data, const FitOptions &options, const TensorLoss &loss)
 {
-   const auto labels = std::max<std::size_t>(1, Core::dataset_label_width(*data.fData->fCore));
-   return FitDataset(data, options, nullptr, "", *loss.Observe(Outputs(), labels));
+   return FitDataset(data, options, nullptr, "", *loss.Observe(Outputs(), LabelsOf(*data.fData)));
+}
+
+History Model::Fit(const Dataset &data, const Dataset &validation, const FitOptions &options, const TensorLoss &loss)
+{
+   return FitDataset(data, options, &validation, "", *loss.Observe(Outputs(), LabelsOf(*data.fData)));
 }
 
 namespace {
@@ -227,9 +246,9 @@ History Model::FitStream(const Stream &stream, const FitOptions &options, const 
             auto sample = data->Epoch(0, kTraining, spec);
             const ReadingThread thread(data, *sample);
             const auto &model = *DataToFit(own).fCore;
-            return validation
-                      ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
-                      : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);
+            return validation ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec,
+                                                               *loss.fCore, *sample)
+                              : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);
          };
          auto trainer = start();
          if (!path.empty())
@@ -237,7 +256,7 @@ History Model::FitStream(const Stream &stream, const FitOptions &options, const 
          Training training(own);
          training.fDescription = std::string(Core::stream_trainer_describe(*trainer));
          training.fGives = Core::stream_trainer_gives(*trainer);
-         training.fLabels = std::max<std::size_t>(1, Core::stream_targets(*data->fCore).size());
+         training.fLabels = LabelsOf(*data);
          training.fEnded = std::string(Core::stream_trainer_ended(*trainer));
          training.fBefore = Core::stream_trainer_history(*trainer);
          StreamEpochs epochs(data, spec, training.fBefore.size());
@@ -271,8 +290,12 @@ History Model::Fit(const Stream &stream, const Dataset &validation, const FitOpt
 
 History Model::Fit(const Stream &stream, const FitOptions &options, const TensorLoss &loss)
 {
-   const auto labels = std::max<std::size_t>(1, Core::stream_targets(*stream.fData->fCore).size());
-   return FitStream(stream, options, nullptr, "", *loss.Observe(Outputs(), labels));
+   return FitStream(stream, options, nullptr, "", *loss.Observe(Outputs(), LabelsOf(*stream.fData)));
+}
+
+History Model::Fit(const Stream &stream, const Dataset &validation, const FitOptions &options, const TensorLoss &loss)
+{
+   return FitStream(stream, options, &validation, "", *loss.Observe(Outputs(), LabelsOf(*stream.fData)));
 }
 
 /// Calls `fit` with the options and the path of the checkpoint at `path`.

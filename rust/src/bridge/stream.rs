@@ -149,6 +149,7 @@ mod ffi {
             stream: &Stream,
             validation: &Dataset,
             spec: &FitSpec,
+            loss: &FitLoss,
             sample: &mut Epoch,
         ) -> Result<Box<StreamTrainer>>;
         fn stream_trainer_losses_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<Losses>;
@@ -321,9 +322,11 @@ fn stream_trainer_validated(
     stream: &Stream,
     validation: &Dataset,
     spec: &FitSpec,
+    loss: &FitLoss,
     sample: &mut Epoch,
 ) -> Result<Box<StreamTrainer>> {
-    guard(|| StreamTrainer::new(model, stream, Some(validation), &spec.options()?, None, sample).map(Box::new))
+    let own = loss.0.as_ref();
+    guard(|| StreamTrainer::new(model, stream, Some(validation), &spec.options()?, own, sample).map(Box::new))
 }
 
 fn stream_trainer_losses_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<Losses> {

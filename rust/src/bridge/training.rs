@@ -167,6 +167,7 @@ mod ffi {
             data: &Dataset,
             validation: &Dataset,
             spec: &FitSpec,
+            loss: &FitLoss,
         ) -> Result<Box<Trainer>>;
         /// The fold of each event of `data`, from 0 to `count` - 1.
         fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Result<Vec<u32>>;
@@ -236,8 +237,14 @@ fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec, loss: &FitLoss) ->
     guard(|| Trainer::with_loss(model, data, &spec.options()?, loss.0.as_ref()).map(Box::new))
 }
 
-fn trainer_validated(model: &Model, data: &Dataset, validation: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>> {
-    guard(|| Trainer::validated(model, data, validation, &spec.options()?).map(Box::new))
+fn trainer_validated(
+    model: &Model,
+    data: &Dataset,
+    validation: &Dataset,
+    spec: &FitSpec,
+    loss: &FitLoss,
+) -> Result<Box<Trainer>> {
+    guard(|| Trainer::validated(model, data, validation, &spec.options()?, loss.0.as_ref()).map(Box::new))
 }
 
 fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Result<Vec<u32>> {

@@ -159,8 +159,15 @@ impl Trainer {
     }
 
     /// The same with `validation` instead of a part of `data`; all of the latter is for training.
-    pub fn validated(model: &Model, data: &Dataset, validation: &Dataset, options: &Options) -> Result<Self> {
-        Self::on(model, data, Some(validation), None, &Options { validation: 0.0, ..options.clone() }, None)
+    pub fn validated(
+        model: &Model,
+        data: &Dataset,
+        validation: &Dataset,
+        options: &Options,
+        own: Option<&Arc<ObservedLoss>>,
+    ) -> Result<Self> {
+        let options = Options { validation: 0.0, ..checks::with_custom_loss(options, own, model, data)? };
+        Self::on(model, data, Some(validation), None, &options, own)
     }
 
     /// Goes on from the checkpoint at `path` of a fit of the same network to the same data, whose [`resumed_options`] these are.

@@ -1,5 +1,6 @@
 //! Losses as a user would write them, recorded operator by operator.
 
+use cladtorch::error::Result;
 use cladtorch::gradient::ObservedLoss;
 use cladtorch::graph::AnyBatch;
 use tch::{Kind, Reduction, Tensor};
@@ -63,6 +64,15 @@ pub const CASES: &[Case] = &[
         build: mean_of_elements,
     },
     Case {
+        name: "a mean of elements in one row",
+        outputs: 3,
+        labels: 3,
+        captured: &[],
+        is_apart: true,
+        has_index: false,
+        build: mean_of_one_row,
+    },
+    Case {
         name: "means of columns",
         outputs: 3,
         labels: 3,
@@ -108,6 +118,15 @@ pub const CASES: &[Case] = &[
         build: chosen,
     },
     Case {
+        name: "cross-entropy of class numbers",
+        outputs: 3,
+        labels: 1,
+        captured: &[],
+        is_apart: true,
+        has_index: true,
+        build: |n, p| of_classes(n, p, None),
+    },
+    Case {
         name: "a mean plus a constant",
         outputs: 1,
         labels: 1,
@@ -126,6 +145,75 @@ pub const CASES: &[Case] = &[
         build: product,
     },
 ];
+
+/// One number for all events that is not the mean of their losses, or whose derivative is not that of the mean.
+pub const REFUSED: &[Case] = &[
+    Case {
+        name: "a mean kept above a level",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: false,
+        has_index: false,
+        build: flooding,
+    },
+    Case {
+        name: "a mean with a bound",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: false,
+        has_index: false,
+        build: bounded,
+    },
+    Case {
+        name: "a mean beside one that mixes",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: false,
+        has_index: false,
+        build: mixing,
+    },
+    Case {
+        name: "a root beside a large constant",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: false,
+        has_index: false,
+        build: root,
+    },
+    Case {
+        name: "means balanced by detached ones",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: false,
+        has_index: false,
+        build: balanced,
+    },
+    Case {
+        name: "weights of classes",
+        outputs: 3,
+        labels: 1,
+        captured: &[&[3]],
+        is_apart: false,
+        has_index: true,
+        build: |n, p| of_classes(n, p, Some(1)),
+    },
+];
+
+/// The mean of the losses where a label is small; else it is weighted by labels.
+pub const WEIGHTED_BY_LABELS: Case = Case {
+    name: "weights of large labels",
+    outputs: 1,
+    labels: 1,
+    captured: &[],
+    is_apart: false,
+    has_index: false,
+    build: by_labels,
+};
 
 fn difference(n: &mut Network, p: Parts) -> usize {
     n.minus(p.z, p.y)
@@ -148,6 +236,14 @@ fn mean_of_elements(n: &mut Network, p: Parts) -> usize {
     let d = difference(n, p);
     let d = n.unary("abs", d, Tensor::abs);
     n.mean(d)
+}
+
+fn mean_of_one_row(n: &mut Network, p: Parts) -> usize {
+    let d = difference(n, p);
+    let value = n.t(d).reshape([-1]);
+    let row = n.add_node("reshape", "", &[V(d), L(vec![-1])], value);
+    let row = n.unary("abs", row, Tensor::abs);
+    n.mean(row)
 }
 
 fn means_of_columns(n: &mut Network, p: Parts) -> usize {
@@ -197,10 +293,84 @@ fn chosen(n: &mut Network, p: Parts) -> usize {
     n.times_number(chosen, -1.0)
 }
 
+fn of_classes(n: &mut Network, p: Parts, weight: Option<usize>) -> usize {
+    let value = n.t(p.y).squeeze_dim(1);
+    let y = n.add_node("squeeze", "dim", &[V(p.y), I(1)], value);
+    let value = n.t(y).to_kind(Kind::Int64);
+    let y = n.add_node("to", "dtype", &[V(y), I(4), B(false), B(false), A::None], value);
+    let (weights, passed) = (weight.map(|weight| n.t(weight).detach()), weight.map_or(A::None, V));
+    let value = n.t(p.z).cross_entropy_loss(&n.t(y), weights.as_ref(), Reduction::Mean, -100, 0.0);
+    n.add_node("cross_entropy_loss", "", &[V(p.z), V(y), passed, I(1), I(-100), A::F(0.0)], value)
+}
+
+fn plus_number(n: &mut Network, x: usize, number: f64) -> usize {
+    let value = n.t(x) + number;
+    n.add_node("add", "Scalar", &[V(x), A::F(number), I(1)], value)
+}
+
+fn flooding(n: &mut Network, p: Parts) -> usize {
+    let loss = logits(n, p, Reduction::Mean);
+    let above = plus_number(n, loss, -0.002);
+    let above = n.unary("abs", above, Tensor::abs);
+    plus_number(n, above, 0.002)
+}
+
+fn bounded(n: &mut Network, p: Parts) -> usize {
+    let loss = logits(n, p, Reduction::Mean);
+    let value = n.t(loss).clamp_min(1e-3);
+    n.add_node("clamp_min", "", &[V(loss), A::F(1e-3)], value)
+}
+
+fn mean_square(n: &mut Network, p: Parts, factor: f64) -> usize {
+    let d = difference(n, p);
+    let d = n.times_number(d, factor);
+    let squares = n.times(d, d);
+    n.mean(squares)
+}
+
+fn mixing(n: &mut Network, p: Parts) -> usize {
+    let (loss, mean) = (mean_square(n, p, 100.0), n.mean(p.z));
+    let square = n.times(mean, mean);
+    n.plus(loss, square)
+}
+
+fn root(n: &mut Network, p: Parts) -> usize {
+    let loss = mean_square(n, p, 1.0);
+    let root = n.unary("sqrt", loss, Tensor::sqrt);
+    plus_number(n, root, 1e5)
+}
+
+/// Twice the value of the first mean; the gradient is that of both.
+fn balanced(n: &mut Network, p: Parts) -> usize {
+    let (first, size) = (logits(n, p, Reduction::Mean), n.unary("abs", p.z, Tensor::abs));
+    let second = n.mean(size);
+    let value = n.t(first) / n.t(second);
+    let ratio = n.add_node("div", "Tensor", &[V(first), V(second)], value);
+    let ratio = n.unary("detach", ratio, Tensor::detach);
+    let scaled = n.times(second, ratio);
+    n.plus(first, scaled)
+}
+
+fn by_labels(n: &mut Network, p: Parts) -> usize {
+    let d = difference(n, p);
+    let squares = n.times(d, d);
+    let value = n.t(p.y).gt(100.0);
+    let is_large = n.add_node("gt", "Scalar", &[V(p.y), A::F(100.0)], value);
+    let value = n.t(is_large).to_kind(Kind::Float) * 4.0;
+    let more = n.add_node("mul", "Scalar", &[V(is_large), A::F(4.0)], value);
+    let weights = plus_number(n, more, 1.0);
+    let weighted = n.times(squares, weights);
+    let sums = [weighted, weights].map(|x| {
+        let value = n.t(x).sum(Kind::Float);
+        n.add_node("sum", "", &[V(x), A::None], value)
+    });
+    let value = n.t(sums[0]) / n.t(sums[1]);
+    n.add_node("div", "Tensor", &[V(sums[0]), V(sums[1])], value)
+}
+
 fn shifted(n: &mut Network, p: Parts) -> usize {
     let loss = logits(n, p, Reduction::Mean);
-    let value = n.t(loss) + 0.5;
-    n.add_node("add", "Scalar", &[V(loss), A::F(0.5), I(1)], value)
+    plus_number(n, loss, 0.5)
 }
 
 fn product(n: &mut Network, p: Parts) -> usize {
@@ -248,7 +418,7 @@ impl Case {
     }
 
     /// In the form that an engine gets. `takes_classes`: labels must be class numbers.
-    pub fn loss(&self, takes_classes: bool) -> ObservedLoss {
+    pub fn loss(&self, takes_classes: bool) -> Result<ObservedLoss> {
         let at = |rows: i64| self.recorded(&self.examples(rows)).graph;
         let batch = AnyBatch::new([at(ROWS), at(ROWS + 1)], ROWS, &at(ROWS + 3), ROWS + 3, "another").unwrap();
         let read = |index: usize, bytes: usize| {
@@ -261,7 +431,7 @@ impl Case {
             });
             words.collect()
         };
-        ObservedLoss::new(batch, Ok(at(1)), [self.outputs, self.labels], takes_classes, read).unwrap()
+        ObservedLoss::new(batch, Ok(at(1)), [self.outputs, self.labels], takes_classes, read)
     }
 
     /// LibTorch's losses of the rows [rows, outputs + labels], one at a time, and their derivatives by these.

@@ -11,8 +11,20 @@ pub(super) const APART: [usize; 2] = [7, 6];
 
 /// Largest difference, relative to the loss, between the mean of the losses of single events and that of all at once.
 const MEAN_TOLERANCE: f32 = 1e-4;
-/// Sizes of outputs with which a loss is looked at: what it adds to the mean may be lost beside it at one of them.
-const SCALES: [f32; 3] = [1.0, 0.01, 100.0];
+/// Outputs and labels with which a loss is looked at: what it adds to the mean may be lost beside it with some of them, and it may
+/// have no value with others.
+#[derive(Clone, Copy)]
+enum Sample {
+    /// Outputs of that size, of either sign.
+    Size(f32),
+    /// All are positive.
+    Positive,
+    /// Outputs are nearly the labels.
+    NearLabels,
+}
+
+const SAMPLES: [Sample; 5] =
+    [Sample::Size(1.0), Sample::Size(0.01), Sample::Size(100.0), Sample::Positive, Sample::NearLabels];
 
 impl ObservedLoss {
     /// Whether it returns one number for all rows; refuses a function that is not a loss.
@@ -35,36 +47,66 @@ impl ObservedLoss {
         }
     }
 
-    /// Outputs of that size and labels of 0 and 1 for this many events.
-    fn examples(&self, rows: usize, scale: f32) -> Vec<f32> {
-        let width = self.width();
-        let x = |index: usize| match index % width < self.outputs {
-            true => scale * (index as f32 * 0.7).sin(),
-            false => ((index / width) % 2) as f32,
+    /// Outputs and labels of this many events: class numbers where labels may be some, 0 and 1, or positive numbers.
+    fn examples(&self, rows: usize, sample: Sample) -> Vec<f32> {
+        let (width, has_classes) = (self.width(), self.labels == 1 && self.outputs > 1);
+        let label = |row: usize| match sample {
+            _ if has_classes => (row % self.outputs) as f32,
+            Sample::Positive => 0.5 + (row % 3) as f32,
+            _ => (row % 2) as f32,
+        };
+        let x = |index: usize| {
+            let (row, wave) = (index / width, (index as f32 * 0.7).sin());
+            match sample {
+                _ if index % width >= self.outputs => label(row),
+                Sample::Size(size) => size * wave,
+                Sample::Positive => wave.abs() + 0.1,
+                Sample::NearLabels => label(row) + 1e-3 * wave,
+            }
         };
         (0..rows * width).map(x).collect()
     }
 
     /// A single number must be the mean over the events: event weights could not apply to anything else.
     pub(super) fn check_mean(&self) -> Result<()> {
-        for (rows, scale) in APART.into_iter().flat_map(|rows| SCALES.map(|scale| (rows, scale))) {
-            let x = self.examples(rows, scale);
-            let (mut whole, mut losses) = ([0.0], vec![0.0; rows]);
-            self.compute(Returns::Mean, rows, &x, &mut whole, None)?;
-            self.compute_losses(Returns::Mean, &x, &mut losses, None)?;
-            let mean: f32 = losses.iter().map(|loss| loss / rows as f32).sum();
-            if !mean.is_finite() && !whole[0].is_finite() && scale != SCALES[0] {
-                continue; // no loss of outputs of this size
-            }
-            let is_mean = (mean - whole[0]).abs() <= MEAN_TOLERANCE * mean.abs().max(MEAN_TOLERANCE);
-            if !is_mean {
-                return Err(refused(&format!(
-                    "returns one number, {} for {rows} events, which is not the mean of their losses, {mean}",
-                    whole[0]
-                )));
-            }
+        let mut is_number = false;
+        for (rows, sample) in APART.into_iter().flat_map(|rows| SAMPLES.map(|sample| (rows, sample))) {
+            let (losses, _) = self.with_slopes(Returns::Mean, rows, &self.examples(rows, sample))?;
+            is_number |= losses.iter().all(|loss| loss.is_finite());
         }
-        Ok(())
+        match is_number {
+            true => Ok(()),
+            false => Err(refused("gives no finite number for any of the outputs and labels with which it was tried")),
+        }
+    }
+
+    /// Refuses a number for all events that is not the mean of their `losses`, or has another derivative; `seeds` are the adjoints of
+    /// the losses, and the gradient by `x` that came of them.
+    pub(super) fn compare_mean(&self, x: &[f32], losses: &[f32], seeds: Option<(&[f32], &mut [f32])>) -> Result<()> {
+        let (rows, count) = (losses.len(), losses.len() as f32);
+        let (mut whole, mut slopes) = ([0.0], vec![0.0; x.len()]);
+        self.compute(Returns::Mean, rows, x, &mut whole, seeds.is_some().then_some((&[1.0], &mut slopes)))?;
+        let mean = losses.iter().map(|loss| loss / count).sum::<f32>();
+        let size = losses.iter().map(|loss| loss.abs() / count).sum::<f32>();
+        let are_no_numbers = !mean.is_finite() && !whole[0].is_finite();
+        let is_mean = are_no_numbers || (mean - whole[0]).abs() <= MEAN_TOLERANCE * size.max(MEAN_TOLERANCE);
+        if !is_mean {
+            return Err(refused(&format!(
+                "returns one number, {} for {rows} events, which is not the mean of their losses, {mean}",
+                whole[0]
+            )));
+        }
+        let Some((seeds, gradient)) = seeds else { return Ok(()) };
+        let width = self.width();
+        let by_outputs = |of: &[f32], factor: &dyn Fn(usize) -> f32| -> Vec<f32> {
+            let rows = of.chunks(width).enumerate();
+            rows.flat_map(|(row, of)| of[..self.outputs].iter().map(move |slope| slope * factor(row))).collect()
+        };
+        let expected = by_outputs(gradient, &|_| 1.0);
+        match are_no_numbers || !differ(&expected, &by_outputs(&slopes, &|row| count * seeds[row])) {
+            true => Ok(()),
+            false => Err(refused("returns one number whose derivative is not that of the mean of the events' losses")),
+        }
     }
 
     /// Whether the terms of the mean are the losses of the events, with the same derivatives.
@@ -73,8 +115,8 @@ impl ObservedLoss {
             if terms_of_mean(&self.lowered(rows)?)?.is_none() {
                 return Ok(false);
             }
-            for scale in SCALES {
-                let x = self.examples(rows, scale);
+            for sample in SAMPLES {
+                let x = self.examples(rows, sample);
                 let (losses, slopes) = self.with_slopes(Returns::Mean, rows, &x)?;
                 let (terms, of_terms) = self.with_slopes(Returns::Terms, rows, &x)?;
                 if differ(&losses, &terms) || differ(&slopes, &of_terms) {
@@ -95,7 +137,7 @@ impl ObservedLoss {
     /// The loss of an event must not depend on its place in the batch.
     pub(super) fn check_places(&self) -> Result<()> {
         let [rows, _] = APART;
-        let x = self.examples(rows, SCALES[0]);
+        let x = self.examples(rows, SAMPLES[0]);
         let (mut moved, mut losses, mut of_moved) = (x.clone(), vec![0.0; rows], vec![0.0; rows]);
         moved.rotate_left(self.width());
         self.compute_losses(Returns::Losses, &x, &mut losses, None)?;
@@ -111,8 +153,8 @@ impl ObservedLoss {
     pub(super) fn check_gradient(&self) -> Result<()> {
         let [rows, _] = APART;
         let mut moves = false;
-        for scale in SCALES {
-            let (_, slopes) = self.with_slopes(self.returns, rows, &self.examples(rows, scale))?;
+        for sample in SAMPLES {
+            let (_, slopes) = self.with_slopes(self.returns, rows, &self.examples(rows, sample))?;
             let of_outputs = slopes.chunks(self.width()).flat_map(|slopes| &slopes[..self.outputs]);
             moves |= of_outputs.copied().any(|slope| slope != 0.0);
         }

@@ -6,11 +6,11 @@ use super::super::{Function, Program, View};
 use super::{Role, RowCut, frame_dim};
 use crate::error::Result;
 
-/// Of a program whose one result is a number that follows from sums over the `count` rows of its first argument: the program
-/// that gives, for each row, `count` times that number with the row's own terms in the place of the sums, [count]. If the
-/// number is the mean of what belongs to each row alone, these are its terms; only their values can tell whether it is.
-/// `None` where sums over rows are made in another way than by adding elements, or their results are combined in another
-/// way than element by element or by adding them.
+/// Of a program whose one result is the mean of what belongs to each of the `count` rows of its first argument: the program that
+/// gives each row's own part, [count]. `None` where the result is not a linear function of sums over rows, without a constant.
+///
+/// A quotient of sums is one where each row adds 1 to the divisor, as the count of LibTorch's `cross_entropy` does; the part of a
+/// row that adds something else is no number. Whether parts depend on the number of rows, the caller finds out.
 pub fn terms_of_mean(program: &Program) -> Result<Option<Program>> {
     let rows = program.arguments.first().and_then(|argument| argument.view.sizes.first());
     let ([result], Some(&count), []) = (&program.outputs[..], rows, &program.updates[..]) else { return Ok(None) };
@@ -29,17 +29,36 @@ pub fn terms_of_mean(program: &Program) -> Result<Option<Program>> {
         for operand in &mut operands {
             operand.buffer = rewriter.buffer(operand.buffer)?;
         }
+        if let (Primitive::Map(Function::Div), [_, divisor]) = (&primitive, &mut operands[..])
+            && cut.roles[node.operands[1].buffer] == Role::Summed
+        {
+            *divisor = number_of_rows(&mut rewriter.new, divisor, count, observed)?;
+        }
         let value = rewriter.new.node(primitive, operands, shape, observed)?;
         rewriter.put(node.buffer, &value);
     }
     let terms = Tensor { buffer: rewriter.buffer(result.buffer)?, ..cut.of_each(result) };
     let observed = program.nodes.last().map_or(0, |node| node.observed);
     let mut made = rewriter.returning(&[])?;
-    let factor = made.literal(count as f64)?;
-    let factor = Tensor { view: View { strides: vec![0], sizes: vec![count], ..factor.view }, ..factor };
+    let factor = broadcast(&made.literal(count as f64)?, &[count]);
     let losses = made.node(Primitive::Map(Function::Mul), vec![terms, factor], vec![count], observed)?;
     made.outputs = vec![losses];
     Ok(Some(made))
+}
+
+/// `count` where the elements of `own`, which rows add to a divisor, are 1, else no number.
+fn number_of_rows(program: &mut Program, own: &Tensor, count: usize, observed: usize) -> Result<Tensor> {
+    let shape = &own.view.sizes;
+    let [one, count, none] = [1.0, count as f64, f64::NAN].map(|value| program.literal(value));
+    let [one, count, none] = [one?, count?, none?].map(|number| broadcast(&number, shape));
+    let is_one = Primitive::Map(Function::Equal);
+    let is_one = program.node(is_one, vec![own.clone(), one], shape.clone(), observed)?;
+    program.node(Primitive::Map(Function::Where), vec![is_one, count, none], shape.clone(), observed)
+}
+
+fn broadcast(number: &Tensor, sizes: &[usize]) -> Tensor {
+    let view = View { offset: number.view.offset, sizes: sizes.to_vec(), strides: vec![0; sizes.len()] };
+    Tensor { view, ..number.clone() }
 }
 
 impl RowCut<'_> {
@@ -61,8 +80,10 @@ impl RowCut<'_> {
             }
             return Some(apart);
         }
+        let is_sum: Vec<bool> =
+            node.operands.iter().map(|operand| self.roles[operand.buffer] == Role::Summed).collect();
         match &mut apart.primitive {
-            Primitive::Map(_) | Primitive::Custom(_) => (),
+            Primitive::Map(function) if is_linear(*function, &is_sum) => (),
             Primitive::Sum(target) => *target = along(target, self.count, node.shape.iter().product()),
             _ => return None,
         }
@@ -76,6 +97,17 @@ impl RowCut<'_> {
         let step = if is_apart { self.program.buffers[tensor.buffer].length } else { 0 };
         Tensor { view: along(&tensor.view, self.count, step), ..tensor.clone() }
     }
+}
+
+/// Whether a function of operands of which some are sums over rows is linear in these, or a quotient of two of them.
+fn is_linear(function: Function, is_sum: &[bool]) -> bool {
+    matches!(
+        (function, is_sum),
+        (Function::Identity | Function::Neg, [true])
+            | (Function::Add | Function::Sub | Function::Div, [true, true])
+            | (Function::Mul, [true, false] | [false, true])
+            | (Function::Div, [true, false])
+    )
 }
 
 /// A first dimension of `count` elements that are `step` apart.

@@ -455,7 +455,11 @@ impl Steps for PartSteps<'_> {
 fn diverged(what: &str, value: f64, place: &str, options: &Options) -> Error {
     Error::invalid(
         format!("the {what} is {value} {place}"),
-        format!("lower fLearningRate (now {}) or look for extreme features", options.learning_rate),
+        format!(
+            "lower fLearningRate (now {}) or look for extreme features{}",
+            options.learning_rate,
+            if options.loss_function.is_empty() { "" } else { ", or for events for which your loss has no value" }
+        ),
     )
 }
 
