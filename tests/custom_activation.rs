@@ -123,6 +123,11 @@ fn what_cannot_be_used_is_refused() {
     refused("double activation(double x) { return x * nothing; }", "'nothing'");
     refused("double activation(double x, double y) { return x * y; }", "takes something else");
     refused("double activation(double x) { return std::log(x); }", "at 0 it is -inf");
+    // Clad takes the derivative of `square` for 0.
+    refused(
+        "double activation(double x) { const double twice = 2 * x, square = twice * twice; return square; }",
+        "a statement of its own",
+    );
     // The textbook's stable softplus: automatic differentiation gives it a wrong slope at 0.
     refused(
         "double activation(double x) { return (x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x))); }",

@@ -55,6 +55,25 @@ pub fn driver(folder: &Path, wrong: &str) -> PathBuf {
     path
 }
 
+/// A kernel's memory beside registers, as a line of NVRTC's log says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalMemory {
+    /// Bytes of arrays that are indexed by numbers known at run time only, and of others.
+    pub frame: u32,
+    /// Bytes of registers that do not fit.
+    pub spilt: u32,
+}
+
+impl LocalMemory {
+    /// Of a line `N bytes stack frame, N bytes spill stores, N bytes spill loads`; `None` for any other.
+    pub fn of(line: &str) -> Option<Self> {
+        let bytes =
+            |what: &str| line.split(',').find_map(|part| part.strip_suffix(what)?.rsplit(' ').next()?.parse().ok());
+        let [frame, stores, loads] = [" bytes stack frame", " bytes spill stores", " bytes spill loads"].map(bytes);
+        Some(LocalMemory { frame: frame?, spilt: stores? + loads? })
+    }
+}
+
 /// Why cuBLASLt multiplies nothing on a GPU.
 pub fn cublas_obstacle(gpu: &Gpu) -> Option<String> {
     let matrix = Matrix { start: 0, is_transposed: false, leading: 64, stride: 0 };

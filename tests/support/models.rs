@@ -106,6 +106,9 @@ impl ScalarFunction for Cube {
     fn text(&self) -> &str {
         "double activation(double x) { return x * x * x; }"
     }
+    fn derivatives(&self) -> &str {
+        "double activation_darg0(double x) { return 3 * x * x; }"
+    }
     fn values(&self, x: &[f64], values: &mut [f64]) {
         values.iter_mut().zip(x).for_each(|(value, x)| *value = x * x * x);
     }

@@ -12,6 +12,9 @@ pub trait ScalarFunction: Send + Sync {
     /// As the user wrote it.
     fn text(&self) -> &str;
 
+    /// C++ text of its derivative.
+    fn derivatives(&self) -> &str;
+
     /// The value at each of `x`; both have one length. An exception from the function unwinds as an error.
     fn values(&self, x: &[f64], values: &mut [f64]);
 

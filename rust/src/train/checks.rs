@@ -353,18 +353,11 @@ fn check_targets(model: &Model, targets: &Targets) -> Result<()> {
 
 /// The loss of `fLoss` whose outputs and labels mean what those of a loss of the user's own do.
 fn custom_loss(options: &Options, outputs: usize) -> Result<Loss> {
-    let is_text = options.loss_function != OBSERVED;
-    let own = if is_text { "fLossFunction" } else { OBSERVED_NAME };
     if options.loss.is_some() || options.gradient != Gradient::Clad {
+        let own = if options.loss_function == OBSERVED { OBSERVED_NAME } else { "fLossFunction" };
         return Err(Error::invalid(
             format!("{own} beside fLoss or fGradient = kAutograd"),
             "leave those as they are: Clad differentiates the function",
-        ));
-    }
-    if is_text && options.device != "cpu" {
-        return Err(Error::invalid(
-            format!("{own} with fDevice = \"{}\"", options.device),
-            "write the loss with LibTorch's operators, as a function for Fit(data, options, function): the text is compiled for the CPU",
         ));
     }
     Ok(match (options.logits, outputs) {

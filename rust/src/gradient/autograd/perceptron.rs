@@ -234,7 +234,7 @@ fn apply(node: &Node, parameters: &Tensor, value: &Tensor) -> Result<Tensor> {
         Op::Activation(activation) => activate(*activation, value),
         Op::Custom(_) => {
             let what = "an activation of the user's own beside LibTorch's autograd";
-            let remedy = "leave fGradient and fDevice as they are: Clad differentiates it, for the CPU";
+            let remedy = "leave fGradient as it is: Clad differentiates it";
             Err(Error::invalid(what, remedy).into())
         }
     }

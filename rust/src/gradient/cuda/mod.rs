@@ -31,6 +31,7 @@ mod maps;
 mod multiply;
 #[allow(unsafe_code)] // Opens NVRTC and calls it.
 mod nvrtc;
+mod own;
 mod places;
 mod products;
 mod program;

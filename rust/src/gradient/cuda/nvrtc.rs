@@ -176,7 +176,8 @@ fn open(folder: Option<&Path>, version: u32) -> Result<Nvrtc, String> {
 /// Names and texts of what the text includes: those of C++ are empty, for the stand-in comes first, and those in another folder
 /// lead to the ones that are there.
 fn included() -> Result<Vec<(CString, CString)>, String> {
-    let of_cpp = ["cmath", "cstdint", "cstring", "limits", "utility"].map(|name| (name, String::new()));
+    let of_cpp =
+        ["algorithm", "cmath", "cstdint", "cstring", "limits", "math.h", "utility"].map(|name| (name, String::new()));
     let beside = [("../operators.hpp", "operators.hpp"), ("../pushforwards.hpp", "pushforwards.hpp")];
     let beside = beside.map(|(name, file)| (name, format!("#include \"{file}\"\n")));
     let own = headers().map(|(name, text)| (name, text.to_owned()));

@@ -72,6 +72,8 @@ pub struct Kernel {
     pub types: [&'static str; 2],
     /// CUDA C++, for the namespace [`Kernel::space`].
     pub text: String,
+    /// What stands before all namespaces, once however many kernels have it, and uses `own.hpp`; may be empty.
+    pub before: String,
     /// Types of its parameters.
     pub parameters: Vec<String>,
     /// For whom its threads wait.
@@ -154,7 +156,13 @@ pub fn text<'a>(programs: impl IntoIterator<Item = &'a CudaProgram>) -> String {
 pub fn kernels_text<'a>(includes: &[&str], kernels: impl IntoIterator<Item = &'a Kernel>) -> String {
     let kernels: BTreeMap<&str, &Kernel> = kernels.into_iter().map(|kernel| (&*kernel.name, kernel)).collect();
     let mut text: String = includes.iter().map(|header| format!("#include \"{header}\"\n")).collect();
+    let before: BTreeSet<&str> =
+        kernels.values().map(|kernel| &*kernel.before).filter(|text| !text.is_empty()).collect();
+    if !before.is_empty() {
+        text.push_str("#include \"own.hpp\"\n");
+    }
     text.push('\n');
+    text.extend(before);
     for types in kernels.values().map(|kernel| kernel.types).collect::<BTreeSet<_>>() {
         let [scalar, index] = types;
         emit!(
@@ -172,7 +180,7 @@ pub fn kernels_text<'a>(includes: &[&str], kernels: impl IntoIterator<Item = &'a
 }
 
 /// Names and texts of the headers that the text includes.
-pub fn headers() -> [(&'static str, &'static str); 10] {
+pub fn headers() -> [(&'static str, &'static str); 11] {
     macro_rules! kernels {
         ($name:literal) => {
             include_str!(concat!("../../../../cpp/kernels/", $name))
@@ -186,6 +194,7 @@ pub fn headers() -> [(&'static str, &'static str); 10] {
         ("generated/derivatives.hpp", kernels!("generated/derivatives.hpp")),
         ("losses.hpp", kernels!("losses.hpp")),
         ("device.hpp", include_str!("device.hpp")),
+        ("own.hpp", include_str!("own.hpp")),
         ("machine.hpp", include_str!("training/machine.hpp")),
         ("step.hpp", include_str!("training/step.hpp")),
         ("epoch.hpp", include_str!("training/epoch.hpp")),

@@ -25,17 +25,29 @@ using ::uint64_t;
    inline double F(double x) { return ::F(x); }
 CT_SAME_1(sqrt) CT_SAME_1(exp) CT_SAME_1(exp2) CT_SAME_1(expm1) CT_SAME_1(log) CT_SAME_1(log1p) CT_SAME_1(log2)
 CT_SAME_1(log10) CT_SAME_1(sin) CT_SAME_1(cos) CT_SAME_1(tan) CT_SAME_1(asin) CT_SAME_1(acos) CT_SAME_1(atan)
-CT_SAME_1(sinh) CT_SAME_1(cosh) CT_SAME_1(asinh) CT_SAME_1(acosh) CT_SAME_1(atanh) CT_SAME_1(erf) CT_SAME_1(erfc)
-CT_SAME_1(floor) CT_SAME_1(ceil) CT_SAME_1(trunc) CT_SAME_1(nearbyint)
+CT_SAME_1(sinh) CT_SAME_1(cosh) CT_SAME_1(tanh) CT_SAME_1(asinh) CT_SAME_1(acosh) CT_SAME_1(atanh) CT_SAME_1(erf) CT_SAME_1(erfc)
+CT_SAME_1(floor) CT_SAME_1(ceil) CT_SAME_1(trunc) CT_SAME_1(nearbyint) CT_SAME_1(cbrt) CT_SAME_1(fabs) CT_SAME_1(round)
 #undef CT_SAME_1
 inline float abs(float x) { return ::fabsf(x); }
 inline double abs(double x) { return ::fabs(x); }
 
 #define CT_SAME_2(F)                                                                                                   \
    inline float F(float x, float y) { return ::F##f(x, y); }                                                           \
-   inline double F(double x, double y) { return ::F(x, y); }
-CT_SAME_2(pow) CT_SAME_2(atan2) CT_SAME_2(fmod) CT_SAME_2(copysign)
+   inline double F(double x, double y) { return ::F(x, y); }                                                           \
+   inline double F(double x, int y) { return ::F(x, double(y)); }                                                      \
+   inline double F(int x, double y) { return ::F(double(x), y); }
+CT_SAME_2(pow) CT_SAME_2(atan2) CT_SAME_2(fmod) CT_SAME_2(copysign) CT_SAME_2(hypot) CT_SAME_2(fmax) CT_SAME_2(fmin)
 #undef CT_SAME_2
+template <typename T>
+inline const T &max(const T &a, const T &b)
+{
+   return a < b ? b : a;
+}
+template <typename T>
+inline const T &min(const T &a, const T &b)
+{
+   return b < a ? b : a;
+}
 inline float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 inline double fma(double x, double y, double z) { return ::fma(x, y, z); }
 

@@ -7,6 +7,7 @@ use super::super::jit::{Body, Group, by_name, emit, groups};
 use super::super::reverse::{Begin, Pullback, Reverse};
 use super::gpu::Gpu;
 use super::multiply::{MatrixProduct, Numbers};
+use super::own::{Own, check_activations};
 use super::places::at;
 use super::program::{CudaProgram, Launch, Slot, Step};
 use super::put::Target;
@@ -14,7 +15,7 @@ use super::writer::{Draft, Work, Writer};
 use crate::error::{Error, Result};
 use crate::graph::outputs::dependents;
 use crate::graph::program::{Digits, Node, Origin, Primitive};
-use crate::graph::{Program, View};
+use crate::graph::{CustomActivation, Program, View};
 
 impl CudaProgram {
     /// Of kernels alone. Refuses operators without one, by name.
@@ -33,6 +34,7 @@ impl CudaProgram {
 
     /// The same for that GPU, whose library runs large products.
     pub fn on(program: &Program, floats: Numbers, gpu: &Gpu) -> Result<Self> {
+        check_activations(program, gpu)?;
         let obstacle = Cell::new(None);
         let multiplies = |product: &MatrixProduct| {
             if !product.is_large() {
@@ -207,11 +209,29 @@ impl Writer<'_> {
             Primitive::Argsort(ranking) => self.argsort(node, ranking)?,
             Primitive::Gather(gather) => self.gather(node, gather),
             Primitive::Scatter(scatter) => self.scatter(node, scatter),
-            Primitive::Custom(_) => return Err(self.refuse(node, "a function of the user's own runs on the host")),
+            Primitive::Custom(function) => {
+                let value = value(Begin::Store);
+                self.put(self.custom(node, function, None), value)
+            }
             Primitive::Linear(_) | Primitive::Round(_) | Primitive::Pack(_) | Primitive::Unpack(_) => {
                 return Err(self.refuse(node, "packed matrices are the host's"));
             }
         })
+    }
+
+    /// `term(i)` is a user's function at element `i` of the operand; with a `seed`, its derivative there times the seed's element.
+    fn custom(&self, node: &Node, function: &CustomActivation, seed: Option<Slot>) -> Draft {
+        let Own { space, before } = Own::of(function);
+        let mut draft = Draft::default();
+        let x = self.operand(&mut draft, &node.operands[0]);
+        let x = format!("double({x}[{}])", at(&node.operands[0].view, "i"));
+        let term = match seed.map(|seed| draft.read(seed)) {
+            None => format!("{space}::activation({x})"),
+            Some(seed) => format!("double({seed}[i]) * {space}::activation_darg0({x})"),
+        };
+        emit!(draft.body, "   const auto term = [=](Index i) -> T {{ return T({term}); }};");
+        draft.before = before;
+        draft
     }
 
     /// An element of an argument as a number.
@@ -235,6 +255,7 @@ impl Writer<'_> {
             let whole = View::contiguous(&node.shape);
             launches.extend(match (&node.primitive, operand) {
                 (Primitive::Sum(view), _) => self.copy(seed, view, target),
+                (Primitive::Custom(function), _) => self.put(self.custom(node, function, Some(seed)), target),
                 (Primitive::Concat { places, .. }, _) => self.copy(seed, &places[operand], target),
                 (Primitive::Normalise { .. } | Primitive::Product(_) | Primitive::Convolve(_), 2) => {
                     self.copy(seed, &whole, target)

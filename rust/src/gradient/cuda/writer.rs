@@ -59,6 +59,8 @@ impl Work {
 pub(super) struct Draft {
     parameters: Vec<(String, Slot)>,
     pub body: String,
+    /// See [`Kernel::before`].
+    pub before: String,
 }
 
 impl Draft {
@@ -87,6 +89,13 @@ impl Draft {
     }
 }
 
+/// What is known of a kernel beside its body, which tells it from others.
+struct Known {
+    number: usize,
+    has_barriers: bool,
+    before: String,
+}
+
 /// The kernels of a program.
 pub(super) struct Writer<'a> {
     pub program: &'a Program,
@@ -101,8 +110,8 @@ pub(super) struct Writer<'a> {
     pub floats: Numbers,
     /// Whether it multiplies these.
     pub multiplies: &'a dyn Fn(&MatrixProduct) -> bool,
-    /// Types and body of each kernel, with its number and whether it has barriers.
-    known: HashMap<(Vec<String>, String), (usize, bool)>,
+    /// Types and body of each kernel, with the rest of it.
+    known: HashMap<(Vec<String>, String), Known>,
     /// The greatest number that an index may be.
     largest: usize,
 }
@@ -140,25 +149,25 @@ impl<'a> Writer<'a> {
         let index = if self.largest < 1 << 31 { "uint32_t" } else { "uint64_t" };
         let types = [if self.program.dtype == DType::Float32 { "float" } else { "double" }, index];
         let mut known: Vec<_> = self.known.into_iter().collect();
-        known.sort_unstable_by_key(|(_, (number, _))| *number);
-        let kernel = |((parameters, body), (_, has_barriers)): ((Vec<String>, String), (usize, bool))| {
+        known.sort_unstable_by_key(|(_, known)| known.number);
+        let kernel = |((parameters, body), Known { has_barriers, before, .. }): ((Vec<String>, String), Known)| {
             let list: Vec<String> =
                 parameters.iter().enumerate().map(|(at, of)| format!("{of}__restrict__ p{at}")).collect();
             let list = list.join(", ");
             let name = format!("ct_{}", &Cache::key(&[types[0], types[1], &list, &body])[..32]);
             let text = format!("extern \"C\" __global__ void {name}({list})\n{{\n{body}}}\n");
             let waits = if has_barriers { Waits::ForBlock } else { Waits::Never };
-            Kernel { name, types, text, parameters, waits, shared: 0, cluster: 1 }
+            Kernel { name, types, text, before, parameters, waits, shared: 0, cluster: 1 }
         };
         known.into_iter().map(kernel).collect()
     }
 
     /// Finishes a kernel.
     pub fn launch(&mut self, draft: Draft, work: Work) -> Launch {
-        let Draft { parameters, body } = draft;
+        let Draft { parameters, body, before } = draft;
         let (types, slots): (Vec<String>, Vec<Slot>) = parameters.into_iter().unzip();
         let (number, has_barriers) = (self.known.len(), !matches!(work, Work::Alone(_)));
-        let &mut (kernel, _) = self.known.entry((types, body)).or_insert((number, has_barriers));
+        let kernel = self.known.entry((types, body)).or_insert(Known { number, has_barriers, before }).number;
         let [grid, block] = work.grid().map(|size| size as u32);
         Launch { run: Run::Kernel { kernel, grid, block }, slots }
     }

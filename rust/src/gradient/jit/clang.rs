@@ -37,6 +37,9 @@ pub const FLAGS: &[&str] = &[
     "-c",
 ];
 
+/// Another one where texts are refused that compiled before.
+pub const REVISION: &str = "warnings of bugs in Clad are errors";
+
 /// The pair of this process.
 #[derive(Clone, Debug)]
 pub struct Clang {
@@ -112,7 +115,12 @@ fn run(command: &mut Command, folder: &Path, end: Instant) -> Result<(), String>
     if !succeeded {
         return Err(format!("the compiler failed: {}", with("error")));
     }
-    // Only a warning of Clad's, with a derivative of 0.
-    let unknown = with("attempted differentiation");
-    if unknown.is_empty() { Ok(()) } else { Err(format!("Clad lacks a rule: {unknown}")) }
+    // Only warnings of Clad's, with a derivative of 0 or of something else.
+    match [with("attempted differentiation"), with("this is a clad bug")] {
+        [unknown, _] if !unknown.is_empty() => Err(format!("Clad lacks a rule: {unknown}")),
+        [_, bug] if !bug.is_empty() => {
+            Err(format!("Clad meets a bug of its own (declare every variable in a statement of its own): {bug}"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::library::ActivationFunction;
+use super::user::Samples;
 use super::{LIBRARY, user};
 use crate::error::{Error, Result, unwind};
 use crate::graph::{Activation, CustomActivation, ScalarFunction};
@@ -12,9 +13,24 @@ use crate::graph::{Activation, CustomActivation, ScalarFunction};
 const POINTS: i32 = 40;
 const SPACING: f64 = 0.25;
 
+/// Where it is compared.
+fn points() -> impl Iterator<Item = f64> {
+    (-POINTS..=POINTS).map(|point| f64::from(point) * SPACING)
+}
+
+/// What an activation gives at those points.
+pub fn samples(activation: &CustomActivation) -> Samples {
+    let x: Vec<f64> = points().collect();
+    let (mut values, mut slopes) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+    activation.values(&x, &mut values);
+    activation.slopes(&x, &mut slopes);
+    Samples { y: x.clone(), x, values, slopes }
+}
+
 struct CompiledActivation {
     function: ActivationFunction,
     text: String,
+    derivatives: String,
 }
 
 /// Compiles `source`, which defines `double activation(double x)`; other code may precede it. The derivative is
@@ -25,8 +41,9 @@ pub fn compile(source: &str, limit: Duration) -> Result<CustomActivation> {
         return Err(Error::invalid(what, remedy(source)));
     }
     let open = |folder: &Path| ActivationFunction::open(&folder.join(LIBRARY));
-    let function = super::build(&text(source), "the activation", limit, open).map_err(refused)?.0;
-    let activation = CompiledActivation { function, text: source.to_owned() };
+    let (function, folder) = super::build(&text(source), "the activation", limit, open).map_err(refused)?;
+    let derivatives = super::derivatives(&folder);
+    let activation = CompiledActivation { function, text: source.to_owned(), derivatives };
     activation.check().map_err(refused)?;
     Ok(CustomActivation::new(activation))
 }
@@ -60,8 +77,7 @@ impl CompiledActivation {
         if !value.is_finite() || !slope.is_finite() {
             return Err(format!("at 0 it is {value} and its derivative {slope}: both must be finite there"));
         }
-        for point in -POINTS..=POINTS {
-            let x = f64::from(point) * SPACING;
+        for x in points() {
             let (value, slope) = self.at(x)?;
             // Where it throws beside a point it has no quotient there.
             let beside = |step| self.at(x + step).map_or(f64::NAN, |(value, _)| value);
@@ -79,6 +95,10 @@ impl CompiledActivation {
 impl ScalarFunction for CompiledActivation {
     fn text(&self) -> &str {
         &self.text
+    }
+
+    fn derivatives(&self) -> &str {
+        &self.derivatives
     }
 
     fn values(&self, x: &[f64], values: &mut [f64]) {

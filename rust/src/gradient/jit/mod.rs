@@ -13,10 +13,12 @@ mod row_loss;
 mod user;
 
 pub use custom_activation::compile as compile_activation;
+pub(crate) use custom_activation::samples as samples_of_activation;
 pub(crate) use emit::{Body, Group, Nest, by_name, groups, literal};
 pub use library::CompiledFunction;
 pub(crate) use lines::{emit, line};
 pub use row_loss::RowLoss;
+pub(crate) use user::Samples;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,8 +68,12 @@ pub fn make<T: Scalar>(
     let (source, zero) = emit::emit(program, assignment, name, operators).map_err(|error| error.to_string())?;
     let open = |folder: &Path| CompiledFunction::open(&folder.join(LIBRARY));
     let (function, folder) = build(&source, name, limit, open)?;
-    let derivatives = fs::read_to_string(folder.join(DERIVATIVES)).unwrap_or_default();
-    Ok(Made { function, zero, source, derivatives })
+    Ok(Made { function, zero, source, derivatives: derivatives(&folder) })
+}
+
+/// Clad's text in the folder of a function.
+fn derivatives(folder: &Path) -> String {
+    fs::read_to_string(folder.join(DERIVATIVES)).unwrap_or_default()
 }
 
 /// Opens what the cache has for `source`, or compiles it first; with the folder in which that lies.
@@ -79,7 +85,7 @@ fn build<R>(
 ) -> Result<(R, PathBuf), String> {
     let clang = Clang::find()?;
     let cache = Cache::open()?;
-    let mut parts = vec![env!("CARGO_PKG_VERSION"), &clang.identity, source];
+    let mut parts = vec![env!("CARGO_PKG_VERSION"), clang::REVISION, &clang.identity, source];
     parts.extend(HEADERS.iter().map(|(_, text)| text));
     parts.extend(clang::FLAGS);
     let key = Cache::key(&parts);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::library::LossFunction;
+use super::user::Samples;
 use super::{LIBRARY, user};
 use crate::error::{Error, Result, unwind};
 use crate::kernels::Scalar;
@@ -17,6 +18,10 @@ const POINTS: usize = 33;
 pub struct RowLoss {
     function: LossFunction,
     columns: usize,
+    /// Whether it takes the outputs by a pointer.
+    takes_pointer: bool,
+    source: String,
+    derivatives: String,
 }
 
 impl RowLoss {
@@ -36,10 +41,40 @@ impl RowLoss {
             ));
         }
         let open = |folder: &std::path::Path| LossFunction::open(&folder.join(LIBRARY));
-        let function = super::build(&text(source, pointer), "the loss", limit, open).map_err(refused)?.0;
-        let loss = RowLoss { function, columns };
+        let (function, folder) = super::build(&text(source, pointer), "the loss", limit, open).map_err(refused)?;
+        let derivatives = super::derivatives(&folder);
+        let loss = RowLoss { function, columns, takes_pointer: pointer, source: source.to_owned(), derivatives };
         loss.check().map_err(refused)?;
         Ok(loss)
+    }
+
+    /// The user's text, and Clad's text of the derivative.
+    pub fn texts(&self) -> [&str; 2] {
+        [&self.source, &self.derivatives]
+    }
+
+    /// Whether it takes the outputs as `const double *`, and its derivative is `loss_grad_0`; else it takes one output, and the
+    /// derivative is `loss_darg0`.
+    pub fn takes_pointer(&self) -> bool {
+        self.takes_pointer
+    }
+
+    /// Outputs of an event.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// What it gives at the points where its derivative is compared.
+    pub(crate) fn samples(&self) -> Result<Samples> {
+        let mut samples = Samples { x: Vec::new(), y: Vec::new(), values: Vec::new(), slopes: Vec::new() };
+        for (z, label) in self.points() {
+            let (value, slopes) = self.at(&z, label).map_err(refused)?;
+            samples.x.extend(z);
+            samples.y.push(label);
+            samples.values.push(value);
+            samples.slopes.extend(slopes);
+        }
+        Ok(samples)
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, columns]; `adjoint` gets the derivative of
@@ -75,26 +110,32 @@ impl RowLoss {
         sum
     }
 
+    /// Outputs and labels at which it is compared.
+    fn points(&self) -> impl Iterator<Item = (Vec<f64>, f64)> + '_ {
+        let outputs = |point: usize| {
+            let at = move |j: usize| 3.0 * (point as f64 * (0.7 + 0.6 * j as f64)).sin();
+            (0..self.columns).map(at).collect()
+        };
+        [0.0, 1.0].into_iter().flat_map(move |label| (0..POINTS).map(move |point| (outputs(point), label)))
+    }
+
     /// Whether the derivative is the slope of the function, or at a kink that of one side.
     fn check(&self) -> Result<(), String> {
-        for label in [0.0, 1.0] {
-            for point in 0..POINTS {
-                let z: Vec<f64> =
-                    (0..self.columns).map(|j| 3.0 * (point as f64 * (0.7 + 0.6 * j as f64)).sin()).collect();
-                let (value, slopes) = self.at(&z, label)?;
-                for (column, &slope) in slopes.iter().enumerate() {
-                    let beside = |step: f64| {
-                        let mut moved = z.clone();
-                        moved[column] += step;
-                        // Where it throws beside a point it has no quotient there.
-                        self.at(&moved, label).map_or(f64::NAN, |(value, _)| value)
-                    };
-                    if let Some(quotient) = user::quotient_unlike(slope, value, beside) {
-                        return Err(format!(
-                            "Clad's derivative by output {column} is {slope} at {z:?} for label {label}, but the \
-                             difference quotient is {quotient}: write it with a branch each side of which is smooth"
-                        ));
-                    }
+        for (z, label) in self.points() {
+            let (value, slopes) = self.at(&z, label)?;
+            for (column, &slope) in slopes.iter().enumerate() {
+                let beside = |step: f64| {
+                    let mut moved = z.clone();
+                    moved[column] += step;
+                    // Where it throws beside a point it has no quotient there.
+                    self.at(&moved, label).map_or(f64::NAN, |(value, _)| value)
+                };
+                if let Some(quotient) = user::quotient_unlike(slope, value, beside) {
+                    return Err(format!(
+                        "Clad's derivative by output {column} is {slope} at {z:?} for label {label}, but the difference \
+                         quotient is {quotient}: write it with a branch each side of which is smooth, and divide by \
+                         floating-point numbers (3.0 instead of 3)"
+                    ));
                 }
             }
         }

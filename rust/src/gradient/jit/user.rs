@@ -30,6 +30,17 @@ static int cladtorch_caught(char *why, size_t room, F run)
 
 "#;
 
+/// A function's arguments at some points, and what it gives there on the host.
+pub struct Samples {
+    /// Of each call the numbers that it takes first.
+    pub x: Vec<f64>,
+    /// Of each call the second argument, if the function has one.
+    pub y: Vec<f64>,
+    pub values: Vec<f64>,
+    /// By the numbers of `x`.
+    pub slopes: Vec<f64>,
+}
+
 /// The first parameter of the function `double name(...)` that the C++ text declares or defines.
 pub fn first_parameter<'a>(source: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = source;

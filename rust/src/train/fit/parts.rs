@@ -14,7 +14,7 @@ use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::{AutogradEngine, LibTorchEngine};
 use crate::gradient::cuda::{CudaEngine, Gpu, Start};
 use crate::gradient::{BackEnd, Choice, CustomLoss, Engine, ModuleTiles, ObservedLoss, RowLoss, Settings};
-use crate::graph::{Loss, Mode, Precision};
+use crate::graph::{Loss, Mode, Op, Precision};
 use crate::model::{Model, Network};
 use crate::ranks::Ranks;
 use crate::text::checksum;
@@ -138,14 +138,15 @@ pub(super) fn engine(
     let device = device::open(&options.device)?;
     let custom_loss = custom_loss(model, options, own)?;
     if let (BackEnd::Cuda, Device::Cuda(index)) = (choice.back_end, device) {
-        let is_custom = custom_loss.is_some();
+        let on_libtorch = custom_loss.is_none() && can_libtorch(model);
         return match gpu_engine(model, parameters, options.seed, custom_loss, settings, index) {
             Ok(engine) => Ok((Box::new(engine), choice)),
             // LibTorch would not round.
             Err(error) if options.precision != Precision::Float32 => Err(error),
-            Err(Error::Invalid { what, .. }) if is_custom || matches!(model.network(), Network::Module(_)) => {
+            Err(Error::Invalid { what, .. }) if !on_libtorch => {
                 Err(Error::invalid(what, "train it with fDevice = \"cpu\""))
             }
+            Err(error) if !on_libtorch => Err(error),
             Err(why) => {
                 Ok((libtorch_engine(model, parameters, options, None, settings, device)?, Choice::replaced(&why)))
             }
@@ -196,6 +197,14 @@ fn aot_engine(
     }))
 }
 
+/// Whether LibTorch's operators train the model on a GPU.
+fn can_libtorch(model: &Model) -> bool {
+    match model.network() {
+        Network::Mlp(mlp) => mlp.graph().nodes().iter().all(|node| !matches!(node.op, Op::Custom(_))),
+        Network::Module(_) => false,
+    }
+}
+
 /// The kernels of GPU number `index`, or why they cannot train the model.
 fn gpu_engine(
     model: &Model,
@@ -211,13 +220,9 @@ fn gpu_engine(
         Network::Mlp(mlp) => Some(mlp.graph()),
         Network::Module(_) => None,
     };
-    let loss = match &custom_loss {
-        None => None,
-        Some(CustomLoss::Observed(loss)) => Some(loss),
-        Some(CustomLoss::Text(_)) => return Err(refused("by a loss as C++ text")),
-    };
+    let loss = custom_loss.map(Arc::new);
     let gpu = Gpu::shared(u32::try_from(index).unwrap_or(u32::MAX))?;
-    let start = Start { parameters, state: model.state(), seed, frozen: model.frozen(), loss };
+    let start = Start { parameters, state: model.state(), seed, frozen: model.frozen(), loss: loss.as_ref() };
     CudaEngine::new(module, graph, start, settings, gpu)
 }
 

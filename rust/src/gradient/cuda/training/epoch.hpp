@@ -67,7 +67,9 @@ inline void Forward(const float *x, const float *w, const float *b, float *a, fl
             for (unsigned e = 0; e < 4; ++e)
                sums[i][j] = std::fma(xs[i].f[e], ws[j].f[e], sums[i][j]);
    }
+   CT_UNROLL(kRows) // else the sums lie in memory
    for (unsigned i = 0; i < kRows; ++i)
+      CT_UNROLL(kColumns)
       for (unsigned j = 0; j < kColumns; ++j) {
          const unsigned c = column + 32 * j, at = (row + 4 * i) * (O + kGap) + c;
          const float z = sums[i][j] + b[c];

@@ -15,6 +15,7 @@ pub fn kernel(what: &str, bounds: &str, parameters: &[&str], body: String, waits
         name,
         types: ["float", "uint32_t"],
         text,
+        before: String::new(),
         parameters: parameters.iter().map(|of| type_of(of)).collect(),
         waits,
         shared: 0,

@@ -1,10 +1,11 @@
-//! The losses of a batch on a GPU, and the adjoint of the network's outputs: by a formula, or by the program of a loss that a user
-//! wrote.
+//! The losses of a batch on a GPU, and the adjoint of the network's outputs: by a formula, by C++ text that a user wrote, or by
+//! the program of a loss that a user wrote with LibTorch's operators.
 
 use super::super::super::Settings;
 use super::super::super::jit::emit;
 use super::super::gpu::{Gpu, GpuMemory, uploaded};
 use super::super::multiply::Numbers;
+use super::super::own::Own;
 use super::super::program::{CudaProgram, Kernel, Waits};
 use super::super::run::{Device, Memory};
 use super::super::writer::Work;
@@ -13,7 +14,7 @@ use super::kernel::{MOST_LOSSES, kernel};
 use super::laws::loss_name;
 use super::step_kernels::Sizes;
 use crate::error::{Error, Result};
-use crate::gradient::ObservedLoss;
+use crate::gradient::{CustomLoss, ObservedLoss, RowLoss};
 
 /// Addresses that a loss reads and writes.
 pub struct Places {
@@ -37,7 +38,11 @@ pub const IN_LOSS: u32 = 2;
 
 /// The loss of batches of some rows.
 pub enum BatchLoss {
-    Formula { kernel: Kernel, rows: usize },
+    /// One kernel, of a row for each thread.
+    Kernel {
+        kernel: Kernel,
+        rows: usize,
+    },
     Observed(Box<Observed>),
 }
 
@@ -61,24 +66,61 @@ pub struct Observed {
 }
 
 impl BatchLoss {
+    /// That of the settings, or the user's own; without gradients unless the batch `trains`.
+    pub fn new(own: Option<&CustomLoss>, settings: &Settings, sizes: Sizes, trains: bool, gpu: &Gpu) -> Result<Self> {
+        match own {
+            None => Ok(Self::formula(settings, sizes)),
+            Some(CustomLoss::Text(loss)) => Self::text(loss, sizes, gpu),
+            Some(CustomLoss::Observed(loss)) => Self::observed(loss, sizes, trains, gpu),
+        }
+    }
+
     /// By the formula of the settings.
-    pub fn formula(sizes: Sizes, settings: &Settings) -> Self {
+    fn formula(settings: &Settings, sizes: Sizes) -> Self {
         let Sizes { rows, outputs, targets, .. } = sizes;
-        let mut body = String::new();
-        emit!(
-            body,
-            "   const Batch batch = batches[*place];\n   double own = 0;\n   Each({rows}u, [&](unsigned r) {{\n      \
-             const double weight = w[r];\n      own += weight * {}::Row({outputs}u, {:?}f, z + r * {outputs}, y + r * {targets}, \
-             batch.fScale * weight, dz + r * {outputs});\n   }});\n   AddLosses(own, losses);",
+        let row = format!(
+            "      own += weight * {}::Row({outputs}u, {:?}f, z + r * {outputs}, y + r * {targets}, batch.fScale * weight, dz + r * {outputs});",
             loss_name(settings.loss),
             settings.loss_parameter
         );
-        let parameters = [&BATCH[..], &["float *dz", "double *losses"]].concat();
-        BatchLoss::Formula { kernel: kernel("loss", "", &parameters, body, Waits::ForBlock), rows }
+        BatchLoss::Kernel { kernel: of_rows(rows, &row), rows }
     }
 
-    /// By a user's function; without gradients unless the batch `trains`.
-    pub fn observed(loss: &ObservedLoss, sizes: Sizes, trains: bool, gpu: &Gpu) -> Result<Self> {
+    /// By a user's text and Clad's text of its derivative, in float64.
+    fn text(loss: &RowLoss, sizes: Sizes, gpu: &Gpu) -> Result<Self> {
+        let [source, derivatives] = loss.texts();
+        let (own, columns) = (Own::new(source, derivatives), loss.columns());
+        let Own { space, before } = &own;
+        let (call, row) = match loss.takes_pointer() {
+            true => (
+                format!(
+                    "      values[i] = {space}::loss(x + i * {columns}, y[i]);\n      \
+                     {space}::loss_grad_0(x + i * {columns}, y[i], slopes + i * {columns});"
+                ),
+                format!(
+                    "      double at[{columns}], slopes[{columns}] = {{}};\n      \
+                     for (unsigned c = 0; c < {columns}u; ++c)\n         at[c] = z[r * {columns} + c];\n      \
+                     own += weight * {space}::loss(at, y[r]);\n      {space}::loss_grad_0(at, y[r], slopes);\n      \
+                     for (unsigned c = 0; c < {columns}u; ++c)\n         dz[r * {columns} + c] = float(batch.fScale * weight * slopes[c]);"
+                ),
+            ),
+            false => (
+                format!(
+                    "      values[i] = {space}::loss(x[i], y[i]);\n      slopes[i] = {space}::loss_darg0(x[i], y[i]);"
+                ),
+                format!(
+                    "      own += weight * {space}::loss(z[r], y[r]);\n      \
+                     dz[r] = float(batch.fScale * weight * {space}::loss_darg0(z[r], y[r]));"
+                ),
+            ),
+        };
+        own.check(gpu, "fLossFunction", &call, &loss.samples()?)?;
+        let kernel = Kernel { before: before.clone(), ..of_rows(sizes.rows, &row) };
+        Ok(BatchLoss::Kernel { kernel, rows: sizes.rows })
+    }
+
+    /// By the program of a user's function.
+    fn observed(loss: &ObservedLoss, sizes: Sizes, trains: bool, gpu: &Gpu) -> Result<Self> {
         let Sizes { rows, outputs, targets, .. } = sizes;
         let width = outputs + targets;
         let graph = loss.program(rows)?;
@@ -102,7 +144,7 @@ impl BatchLoss {
 
     pub fn kernels(&self) -> Vec<&Kernel> {
         match self {
-            BatchLoss::Formula { kernel, .. } => vec![kernel],
+            BatchLoss::Kernel { kernel, .. } => vec![kernel],
             BatchLoss::Observed(observed) => {
                 let Observed { program, enter, leave, refuse, .. } = &**observed;
                 program.kernels.iter().chain([enter, leave]).chain(refuse).collect()
@@ -113,7 +155,7 @@ impl BatchLoss {
     /// Adds the batch's losses to their sums; the adjoint of the outputs where it trains.
     pub fn launch(&self, device: &impl Device, at: &Places) -> Result<()> {
         match self {
-            BatchLoss::Formula { kernel, rows } => {
+            BatchLoss::Kernel { kernel, rows } => {
                 let parameters = [at.z, at.y, at.w, at.batches, at.place, at.dz, at.losses];
                 device.launch(kernel, summing(*rows), &parameters)
             }
@@ -156,6 +198,17 @@ impl Observed {
 /// What a loss reads of a batch.
 const BATCH: [&str; 5] =
     ["const float *z", "const float *y", "const float *w", "const Batch *batches", "const uint64_t *place"];
+
+/// The kernel that runs these statements for each row `r`: they add to `own`, and set `dz`.
+fn of_rows(rows: usize, statements: &str) -> Kernel {
+    let mut body = String::new();
+    emit!(
+        body,
+        "   const Batch batch = batches[*place];\n   double own = 0;\n   Each({rows}u, [&](unsigned r) {{\n      \
+         const double weight = w[r];\n{statements}\n   }});\n   AddLosses(own, losses);"
+    );
+    kernel("loss", "", &[&BATCH[..], &["float *dz", "double *losses"]].concat(), body, Waits::ForBlock)
+}
 
 /// Joins each row's outputs and labels, and gives it the adjoint of its loss.
 fn enter(rows: usize, outputs: usize, targets: usize) -> Kernel {

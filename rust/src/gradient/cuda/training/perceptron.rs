@@ -392,7 +392,7 @@ fn layers(graph: &Graph) -> Result<Vec<Layer>> {
                 Some(layer) if layers_end(count, graph) => layer.activation = *activation,
                 _ => return Err(refuse("an activation that follows no linear layer")),
             },
-            Op::Custom(_) => return Err(refuse("an activation of the user's own, which runs on the host")),
+            Op::Custom(_) => return Err(refuse("an activation of the user's own")),
         }
     }
     if layers.is_empty() { Err(refuse("no linear layer")) } else { Ok(layers) }

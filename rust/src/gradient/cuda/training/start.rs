@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::gradient::ObservedLoss;
+use crate::gradient::CustomLoss;
 
 /// The start of a network in training.
 #[derive(Clone, Copy, Default)]
@@ -17,5 +17,5 @@ pub struct Start<'a> {
     /// Frozen parameters, disjoint and in order.
     pub frozen: &'a [Range<usize>],
     /// Instead of the loss of the settings.
-    pub loss: Option<&'a Arc<ObservedLoss>>,
+    pub loss: Option<&'a Arc<CustomLoss>>,
 }

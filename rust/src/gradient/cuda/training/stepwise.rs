@@ -19,7 +19,7 @@ use super::moves::Moves;
 use super::start::Start;
 use super::step_kernels::{Sizes, StepKernels};
 use crate::error::{Error, Result};
-use crate::gradient::ObservedLoss;
+use crate::gradient::CustomLoss;
 use crate::graph::{Captured, Mode, Module, Precision};
 
 /// Rows of an evaluation; few programs must do for all numbers of rows.
@@ -32,7 +32,7 @@ pub struct Stepwise {
     module: Arc<Module>,
     settings: Settings,
     /// Instead of that of the settings.
-    own_loss: Option<Arc<ObservedLoss>>,
+    own_loss: Option<Arc<CustomLoss>>,
     seed: u64,
     /// Parameters that do not move.
     frozen: Vec<Range<usize>>,
@@ -202,17 +202,14 @@ impl Stepwise {
         let graph = module.program(mode, rows)?;
         let program = CudaProgram::on(&graph, floats(mode, settings.precision), gpu)?;
         let (outputs, parameters) = (module.outputs(), module.parameters());
-        let targets = self.own_loss.as_ref().map_or(settings.loss.targets(outputs), |own| own.labels());
+        let targets = self.own_loss.as_ref().map_or(settings.loss.targets(outputs), |own| own.targets());
         let sizes = Sizes { rows, features: module.inputs(), outputs, targets, parameters };
         if !sizes.are_counted() {
             let what = format!("batches of {rows} events are too large for back end cuda");
             return Err(Error::invalid(what, "lower fBatchSize"));
         }
         let steps = StepKernels::new(sizes, program.flags.len(), settings, &self.frozen);
-        let loss = match &self.own_loss {
-            Some(own) => BatchLoss::observed(own, sizes, mode == Mode::Training, gpu)?,
-            None => BatchLoss::formula(sizes, settings),
-        };
+        let loss = BatchLoss::new(self.own_loss.as_deref(), settings, sizes, mode == Mode::Training, gpu)?;
         let draws = draws(&graph, self.seed, gpu)?;
         let drawing = draws.iter().map(|draw| &draw.kernel);
         let kernels: Vec<&Kernel> =
@@ -285,7 +282,10 @@ impl Form for Stepwise {
     }
 
     fn check_labels(&self, labels: &[f32]) -> Result<()> {
-        self.own_loss.as_ref().map_or(Ok(()), |own| own.check_classes(labels))
+        match self.own_loss.as_deref() {
+            Some(CustomLoss::Observed(own)) => own.check_classes(labels),
+            _ => Ok(()),
+        }
     }
 
     fn state(&self) -> Result<Vec<f32>> {
