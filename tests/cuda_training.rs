@@ -606,10 +606,21 @@ fn the_host_runs_text_of_users_as_aot_does() {
         let error = trained_by_text(&gpu, 1, LOSS_TEXTS[0].1).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains(&format!("on the GPU {of} is")), "{wrong:?}: {error:?}");
     }
+    let source = "#define C 2\ndouble loss(double z, double y) { return C * (z - y) * (z - y); }";
+    let gpu = gpu_on_host(folder.path(), str::to_owned);
+    let error = trained_by_text(&gpu, 1, source).err().expect("a macro for all kernels").to_string();
+    assert!(error.contains("fLossFunction on a GPU: it has the line \"#define C 2\""), "{error}");
     // What the kernels make of the functions.
-    for (right, wrong) in [("weight * slopes[c]", "slopes[c]"), ("own += weight * Own", "own += Own")] {
+    for (text, right, wrong) in [
+        (2, "weight * slopes[c]", "slopes[c]"),
+        (0, "own += weight * Own", "own += Own"),
+        (0, "dz[r] = float(batch.fScale * weight", "dz[r] = float(batch.fScale"),
+    ] {
         let gpu = gpu_on_host(folder.path(), move |text| text.replace(right, wrong));
-        assert!(!own_texts(&gpu).is_empty(), "{wrong:?} for {right:?} passed");
+        let (outputs, source) = LOSS_TEXTS[text];
+        let [ours, aot] = trained_by_text(&gpu, outputs, source).unwrap();
+        let apart = distance(&ours, &aot);
+        assert!(apart.is_nan() || apart > TOLERANCE, "{wrong:?} for {right:?} passed: {apart:e}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cladtorch::error::guard;
 use cladtorch::gradient::ObservedLoss;
-use support::graph::losses::{CASES, Case, REFUSED, WEIGHTED_BY_LABELS};
+use support::graph::losses::{CASES, Case, OF_POSITIVE_LABELS, REFUSED, WEIGHTED_BY_LABELS};
 
 /// More than one block.
 const ROWS: usize = 300;
@@ -60,12 +60,17 @@ fn losses_of_events_and_means_are_those_of_libtorch() {
 fn one_number_that_is_no_mean_is_refused() {
     for case in REFUSED {
         let error = case.loss(false).err().unwrap_or_else(|| panic!("{} was taken", case.name)).to_string();
-        assert!(
-            error.contains("is not the mean") || error.contains("is not that of the mean"),
-            "{}: {error}",
-            case.name
-        );
+        assert!(error.contains("which is not the mean"), "{}: {error}", case.name);
     }
+}
+
+#[test]
+fn a_loss_without_a_value_for_some_labels_is_taken() {
+    let loss = OF_POSITIVE_LABELS.loss(false).unwrap();
+    assert!(loss.program(ROWS).is_ok());
+    let run = |label| loss.run(&[0.5_f32, 0.25], &[label], &[1.0], 1.0, None);
+    let expected = (0.5 - 2_f64.ln()).powi(2) / 2.0 + (0.25 - 2_f64.ln()).powi(2) / 2.0;
+    assert!((run(2.0) - expected).abs() < 1e-6 && run(0.0).is_infinite());
 }
 
 /// What no example before the fit shows ends the fit.

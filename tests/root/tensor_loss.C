@@ -284,7 +284,7 @@ void CheckMistakes(const Dataset &classes, const Dataset &pairs)
    const auto refuses = [&](const char *what, Loss loss, std::initializer_list<const char *> parts) {
       Refuses(what, [&] { Model(Net(), {kWidth}).Fit(classes, Options(1), loss); }, parts);
    };
-   refuses("a sum", [](Tensor z, Tensor y) { return (z - y).square().sum(); }, {"not the mean"});
+   refuses("a sum", [](Tensor z, Tensor y) { return (z - y).square().sum(); }, {"not the mean", "but their sum", "mean()"});
    refuses("events that mix", [](Tensor z, Tensor y) { return (z - z.mean()).square() + y; }, {"mixes the events"});
    refuses("labels that mix", [](Tensor z, Tensor y) { return (z - y.mean()).square(); }, {"mixes the events"});
    refuses("nearly a mean", [](Tensor z, Tensor y) { return (1 + 1e-4 * (z - y).square().mean()).sqrt(); }, {"not the mean"});

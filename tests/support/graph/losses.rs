@@ -82,6 +82,15 @@ pub const CASES: &[Case] = &[
         build: means_of_columns,
     },
     Case {
+        name: "squares in three means",
+        outputs: 1,
+        labels: 1,
+        captured: &[],
+        is_apart: true,
+        has_index: false,
+        build: three_means,
+    },
+    Case {
         name: "a mean of transposed rows",
         outputs: 2,
         labels: 2,
@@ -203,6 +212,17 @@ pub const REFUSED: &[Case] = &[
         build: |n, p| of_classes(n, p, Some(1)),
     },
 ];
+
+/// It has no value for the label 0.
+pub const OF_POSITIVE_LABELS: Case = Case {
+    name: "a logarithm of the label",
+    outputs: 2,
+    labels: 1,
+    captured: &[],
+    is_apart: true,
+    has_index: false,
+    build: log_normal,
+};
 
 /// The mean of the losses where a label is small; else it is weighted by labels.
 pub const WEIGHTED_BY_LABELS: Case = Case {
@@ -366,6 +386,22 @@ fn by_labels(n: &mut Network, p: Parts) -> usize {
     });
     let value = n.t(sums[0]) / n.t(sums[1]);
     n.add_node("div", "Tensor", &[V(sums[0]), V(sums[1])], value)
+}
+
+/// Which nearly cancel where an output is nearly its label.
+fn three_means(n: &mut Network, p: Parts) -> usize {
+    let products = [(p.z, p.z), (p.z, p.y), (p.y, p.y)].map(|(a, b)| n.times(a, b));
+    let [first, second, third] = products.map(|product| n.mean(product));
+    let twice = n.times_number(second, -2.0);
+    let sum = n.plus(first, twice);
+    n.plus(sum, third)
+}
+
+fn log_normal(n: &mut Network, p: Parts) -> usize {
+    let logarithm = n.unary("log", p.y, Tensor::log);
+    let d = n.minus(p.z, logarithm);
+    let squares = n.times(d, d);
+    n.mean(squares)
 }
 
 fn shifted(n: &mut Network, p: Parts) -> usize {

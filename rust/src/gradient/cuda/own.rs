@@ -20,6 +20,8 @@ pub struct Own {
     pub space: String,
     /// Stands before kernels that call them: see [`Kernel::before`].
     pub before: String,
+    /// A line of the preprocessor in it, which all kernels would see.
+    directive: Option<String>,
 }
 
 impl Own {
@@ -27,14 +29,16 @@ impl Own {
     pub fn new(source: &str, derivatives: &str) -> Self {
         let space = format!("Own_{}", &Cache::key(&[source, derivatives])[..32]);
         // Headers stand outside of the namespace.
-        let (headers, rest): (Vec<&str>, Vec<&str>) = source.lines().partition(|line| {
-            line.trim_start().strip_prefix('#').is_some_and(|at| at.trim_start().starts_with("include"))
-        });
-        let (headers, rest) = (headers.join("\n"), rest.join("\n"));
+        let directive = |line: &&str| line.trim_start().starts_with('#');
+        let is_header = |line: &&str| line.trim_start().trim_start_matches('#').trim_start().starts_with("include");
+        let (headers, rest): (Vec<&str>, Vec<&str>) =
+            source.lines().partition(|line| directive(line) && is_header(line));
         let before = format!(
-            "{headers}\nnamespace CladTorch::Kernels::{space} {{\nusing clad::ValueAndPushforward;\n{rest}\n{derivatives}\n}}\n"
+            "{}\nnamespace CladTorch::Kernels::{space} {{\nusing clad::ValueAndPushforward;\n{}\n{derivatives}\n}}\n",
+            headers.join("\n"),
+            rest.join("\n")
         );
-        Own { space, before }
+        Own { space, before, directive: rest.into_iter().find(directive).map(str::to_owned) }
     }
 
     pub fn of(activation: &CustomActivation) -> Self {
@@ -44,6 +48,9 @@ impl Own {
     /// Whether the GPU computes what the host does: `call` are statements that set `values[i]` and `slopes[]` of call number `i` from
     /// `x` and `y`.
     pub fn check(&self, gpu: &Gpu, what: &str, call: &str, samples: &Samples) -> Result<()> {
+        if let Some(line) = &self.directive {
+            return Err(refused(what, Error::invalid(format!("it has the line {line:?}"), "")));
+        }
         let count = samples.values.len();
         let mut body = String::new();
         emit!(body, "   Each({count}u, [=](unsigned i) {{\n{call}\n   }});");

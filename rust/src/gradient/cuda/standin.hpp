@@ -22,7 +22,8 @@ using ::uint64_t;
 
 #define CT_SAME_1(F)                                                                                                   \
    inline float F(float x) { return ::F##f(x); }                                                                       \
-   inline double F(double x) { return ::F(x); }
+   inline double F(double x) { return ::F(x); }                                                                        \
+   inline double F(int x) { return ::F(double(x)); }
 CT_SAME_1(sqrt) CT_SAME_1(exp) CT_SAME_1(exp2) CT_SAME_1(expm1) CT_SAME_1(log) CT_SAME_1(log1p) CT_SAME_1(log2)
 CT_SAME_1(log10) CT_SAME_1(sin) CT_SAME_1(cos) CT_SAME_1(tan) CT_SAME_1(asin) CT_SAME_1(acos) CT_SAME_1(atan)
 CT_SAME_1(sinh) CT_SAME_1(cosh) CT_SAME_1(tanh) CT_SAME_1(asinh) CT_SAME_1(acosh) CT_SAME_1(atanh) CT_SAME_1(erf) CT_SAME_1(erfc)
@@ -30,6 +31,7 @@ CT_SAME_1(floor) CT_SAME_1(ceil) CT_SAME_1(trunc) CT_SAME_1(nearbyint) CT_SAME_1
 #undef CT_SAME_1
 inline float abs(float x) { return ::fabsf(x); }
 inline double abs(double x) { return ::fabs(x); }
+inline int abs(int x) { return x < 0 ? -x : x; }
 
 #define CT_SAME_2(F)                                                                                                   \
    inline float F(float x, float y) { return ::F##f(x, y); }                                                           \

@@ -221,7 +221,7 @@ impl Writer<'_> {
 
     /// `term(i)` is a user's function at element `i` of the operand; with a `seed`, its derivative there times the seed's element.
     fn custom(&self, node: &Node, function: &CustomActivation, seed: Option<Slot>) -> Draft {
-        let Own { space, before } = Own::of(function);
+        let Own { space, before, .. } = Own::of(function);
         let mut draft = Draft::default();
         let x = self.operand(&mut draft, &node.operands[0]);
         let x = format!("double({x}[{}])", at(&node.operands[0].view, "i"));

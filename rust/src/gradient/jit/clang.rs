@@ -118,9 +118,9 @@ fn run(command: &mut Command, folder: &Path, end: Instant) -> Result<(), String>
     // Only warnings of Clad's, with a derivative of 0 or of something else.
     match [with("attempted differentiation"), with("this is a clad bug")] {
         [unknown, _] if !unknown.is_empty() => Err(format!("Clad lacks a rule: {unknown}")),
-        [_, bug] if !bug.is_empty() => {
-            Err(format!("Clad meets a bug of its own (declare every variable in a statement of its own): {bug}"))
-        }
+        [_, bug] if !bug.is_empty() => Err(format!(
+            "Clad meets a bug of its own (write it simpler, every variable in a statement of its own): {bug}"
+        )),
         _ => Ok(()),
     }
 }

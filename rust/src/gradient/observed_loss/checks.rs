@@ -2,7 +2,7 @@
 
 use super::super::batches::differ;
 use super::{ObservedLoss, Returns, refused};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::rows::terms_of_mean;
 use crate::graph::{DType, Program};
 
@@ -10,14 +10,18 @@ use crate::graph::{DType, Program};
 pub(super) const APART: [usize; 2] = [7, 6];
 
 /// Largest difference, relative to the loss, between the mean of the losses of single events and that of all at once.
-const MEAN_TOLERANCE: f32 = 1e-4;
+const MEAN_TOLERANCE: f64 = 1e-4;
+/// The same of derivatives, relative to the largest.
+const SLOPE_TOLERANCE: f64 = 1e-3;
+/// A few roundings to float32.
+const ROUNDING: f64 = 1e-6;
 /// Outputs and labels with which a loss is looked at: what it adds to the mean may be lost beside it with some of them, and it may
 /// have no value with others.
 #[derive(Clone, Copy)]
 enum Sample {
     /// Outputs of that size, of either sign.
     Size(f32),
-    /// All are positive.
+    /// Positive labels and outputs between 0 and 1.
     Positive,
     /// Outputs are nearly the labels.
     NearLabels,
@@ -51,6 +55,7 @@ impl ObservedLoss {
     fn examples(&self, rows: usize, sample: Sample) -> Vec<f32> {
         let (width, has_classes) = (self.width(), self.labels == 1 && self.outputs > 1);
         let label = |row: usize| match sample {
+            Sample::Positive if has_classes => (1 + row % (self.outputs - 1)) as f32,
             _ if has_classes => (row % self.outputs) as f32,
             Sample::Positive => 0.5 + (row % 3) as f32,
             _ => (row % 2) as f32,
@@ -60,7 +65,7 @@ impl ObservedLoss {
             match sample {
                 _ if index % width >= self.outputs => label(row),
                 Sample::Size(size) => size * wave,
-                Sample::Positive => wave.abs() + 0.1,
+                Sample::Positive => 0.1 + 0.8 * wave.abs(),
                 Sample::NearLabels => label(row) + 1e-3 * wave,
             }
         };
@@ -83,30 +88,51 @@ impl ObservedLoss {
     /// Refuses a number for all events that is not the mean of their `losses`, or has another derivative; `seeds` are the adjoints of
     /// the losses, and the gradient by `x` that came of them.
     pub(super) fn compare_mean(&self, x: &[f32], losses: &[f32], seeds: Option<(&[f32], &mut [f32])>) -> Result<()> {
-        let (rows, count) = (losses.len(), losses.len() as f32);
+        let (rows, count) = (losses.len(), losses.len() as f64);
         let (mut whole, mut slopes) = ([0.0], vec![0.0; x.len()]);
         self.compute(Returns::Mean, rows, x, &mut whole, seeds.is_some().then_some((&[1.0], &mut slopes)))?;
-        let mean = losses.iter().map(|loss| loss / count).sum::<f32>();
-        let size = losses.iter().map(|loss| loss.abs() / count).sum::<f32>();
-        let are_no_numbers = !mean.is_finite() && !whole[0].is_finite();
-        let is_mean = are_no_numbers || (mean - whole[0]).abs() <= MEAN_TOLERANCE * size.max(MEAN_TOLERANCE);
-        if !is_mean {
-            return Err(refused(&format!(
-                "returns one number, {} for {rows} events, which is not the mean of their losses, {mean}",
-                whole[0]
+        let whole = f64::from(whole[0]);
+        let [mean, size] = [f32::from, f32::abs]
+            .map(|of: fn(f32) -> f32| losses.iter().map(|&loss| f64::from(of(loss))).sum::<f64>() / count);
+        // What cancels in a loss may be as large as squares of outputs.
+        let largest = 1.0 + largest(&self.of_outputs(x, |_| 1.0));
+        let tolerance = MEAN_TOLERANCE * size + ROUNDING * largest * largest;
+        let is_near = |number: f64, factor: f64| (number - whole).abs() <= factor * tolerance;
+        if !mean.is_finite() && !whole.is_finite() {
+            return Ok(());
+        }
+        if !is_near(mean, 1.0) {
+            let sum = if is_near(count * mean, count) { ", but their sum" } else { "" };
+            return Err(no_mean(&format!(
+                "returns one number, {} for {rows} events, which is not the mean of their losses, {}{sum}",
+                whole as f32, mean as f32
             )));
         }
         let Some((seeds, gradient)) = seeds else { return Ok(()) };
-        let width = self.width();
-        let by_outputs = |of: &[f32], factor: &dyn Fn(usize) -> f32| -> Vec<f32> {
-            let rows = of.chunks(width).enumerate();
-            rows.flat_map(|(row, of)| of[..self.outputs].iter().map(move |slope| slope * factor(row))).collect()
-        };
-        let expected = by_outputs(gradient, &|_| 1.0);
-        match are_no_numbers || !differ(&expected, &by_outputs(&slopes, &|row| count * seeds[row])) {
+        self.compare_slopes(&slopes, gradient, seeds, ROUNDING * largest)
+    }
+
+    /// Refuses `slopes` of a number for all events that are not those of the mean of their losses; `gradient` is that of the losses with
+    /// the adjoints `seeds`, and `rounding` what is lost of a number by one.
+    fn compare_slopes(&self, slopes: &[f32], gradient: &[f32], seeds: &[f32], rounding: f64) -> Result<()> {
+        let expected = self.of_outputs(gradient, |_| 1.0);
+        let seeds: Vec<f64> = seeds.iter().map(|&seed| f64::from(seed)).collect();
+        let found = self.of_outputs(slopes, |row| seeds.len() as f64 * seeds[row]);
+        let allowed = SLOPE_TOLERANCE * largest(&expected) + rounding * largest(&seeds);
+        let is_same = |(a, b): (&f64, &f64)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= allowed;
+        match expected.iter().zip(&found).all(is_same) {
             true => Ok(()),
-            false => Err(refused("returns one number whose derivative is not that of the mean of the events' losses")),
+            false => Err(no_mean(
+                "returns one number, which is not the mean of the events' losses: its derivative is another",
+            )),
         }
+    }
+
+    /// The outputs' part of each row of `x`, times the row's factor.
+    fn of_outputs(&self, x: &[f32], factor: impl Fn(usize) -> f64) -> Vec<f64> {
+        let numbers = x.iter().enumerate().map(|(index, &x)| (index / self.width(), index % self.width(), x));
+        let of_outputs = numbers.filter(|(_, column, _)| *column < self.outputs);
+        of_outputs.map(|(row, _, x)| f64::from(x) * factor(row)).collect()
     }
 
     /// Whether the terms of the mean are the losses of the events, with the same derivatives.
@@ -115,7 +141,8 @@ impl ObservedLoss {
             if terms_of_mean(&self.lowered(rows)?)?.is_none() {
                 return Ok(false);
             }
-            for sample in SAMPLES {
+            // Near the labels rounding may be all that is left of a loss.
+            for sample in SAMPLES.into_iter().filter(|sample| !matches!(sample, Sample::NearLabels)) {
                 let x = self.examples(rows, sample);
                 let (losses, slopes) = self.with_slopes(Returns::Mean, rows, &x)?;
                 let (terms, of_terms) = self.with_slopes(Returns::Terms, rows, &x)?;
@@ -163,4 +190,16 @@ impl ObservedLoss {
             false => Err(refused("has no gradient by the outputs (it may detach them, or compare them with numbers)")),
         }
     }
+}
+
+/// Of those that are finite.
+fn largest(numbers: &[f64]) -> f64 {
+    numbers.iter().filter(|number| number.is_finite()).fold(0.0, |largest, number| largest.max(number.abs()))
+}
+
+fn no_mean(what: &str) -> Error {
+    Error::invalid(
+        format!("the loss {what}"),
+        "return the loss of each event, [events], or their mean(): what is normalised by weights of classes or a mask is none",
+    )
 }

@@ -90,7 +90,7 @@ impl BatchLoss {
     fn text(loss: &RowLoss, sizes: Sizes, gpu: &Gpu) -> Result<Self> {
         let [source, derivatives] = loss.texts();
         let (own, columns) = (Own::new(source, derivatives), loss.columns());
-        let Own { space, before } = &own;
+        let Own { space, before, .. } = &own;
         let (call, row) = match loss.takes_pointer() {
             true => (
                 format!(
