@@ -23,10 +23,15 @@ pub fn batches(order: &[u32], size: usize, takes_one: bool) -> impl Iterator<Ite
 
 /// Whether results of the same events, from other places in a batch, differ by more than rounding.
 pub fn differ(results: &[f32], of_moved: &[f32]) -> bool {
+    differ_beyond(0.0, results, of_moved)
+}
+
+/// The same, where rounding may be as large as `least` however small the results are.
+pub fn differ_beyond(least: f32, results: &[f32], of_moved: &[f32]) -> bool {
     const TOLERANCE: f32 = 1e-3; // relative to the largest result
     let finite = results.iter().filter(|result| result.is_finite());
     let largest = finite.fold(0.0, |largest: f32, result| largest.max(result.abs()));
-    let same = |a: f32, b: f32| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= TOLERANCE * largest;
+    let same = |a: f32, b: f32| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= TOLERANCE * largest + least;
     results.iter().zip(of_moved).any(|(&a, &b)| !same(a, b))
 }
 

@@ -22,7 +22,7 @@ impl From<RowLoss> for CustomLoss {
 
 impl CustomLoss {
     /// Numbers in a label.
-    pub fn targets(&self) -> usize {
+    fn targets(&self) -> usize {
         match self {
             CustomLoss::Text(_) => 1,
             CustomLoss::Observed(loss) => loss.labels(),

@@ -243,6 +243,7 @@ pub trait Plain: Copy {}
 
 impl Plain for u8 {}
 impl Plain for u32 {}
+impl Plain for u64 {}
 impl Plain for f32 {}
 impl Plain for f64 {}
 

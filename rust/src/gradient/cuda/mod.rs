@@ -26,6 +26,7 @@ mod function;
 mod functions;
 #[allow(unsafe_code)] // Handles of the driver in several threads.
 mod gpu;
+mod kernel;
 mod library;
 mod maps;
 mod multiply;

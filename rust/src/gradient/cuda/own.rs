@@ -3,6 +3,7 @@
 
 use super::super::jit::{Samples, emit, samples_of_activation};
 use super::gpu::{Gpu, downloaded, uploaded};
+use super::kernel::kernel;
 use super::program::{INCLUDES, Kernel, Waits};
 use super::run::Device;
 use super::writer::Work;
@@ -54,16 +55,16 @@ impl Own {
         let count = samples.values.len();
         let mut body = String::new();
         emit!(body, "   Each({count}u, [=](unsigned i) {{\n{call}\n   }});");
-        let kernel = self.kernel(&body);
+        let parameters = ["const double *x", "const double *y", "double *values", "double *slopes"];
+        let kernel = Kernel { before: self.before.clone(), ..kernel("own", "", &parameters, body, Waits::Never) };
         let code = gpu.compile(&INCLUDES, &[&kernel]).map_err(|error| refused(what, error))?;
         let loaded = gpu.load(&[&kernel], &code)?;
         let [x, y] = [&samples.x, &samples.y].map(|numbers| uploaded(gpu, &numbers[..]));
         let zeros = |numbers: &[f64]| uploaded(gpu, &vec![0.0_f64; numbers.len()]);
         let (x, y, values, slopes) = (x?, y?, zeros(&samples.values)?, zeros(&samples.slopes)?);
         let stream = gpu.stream()?;
-        let [blocks, threads] = Work::Alone(count).grid().map(|size| size as u32);
         let places = [x.address(), y.address(), values.address(), slopes.address()];
-        loaded.on_stream(stream.number()).launch(&kernel, [blocks, threads], &places)?;
+        loaded.on_stream(stream.number()).launch(&kernel, Work::Alone(count).grid(), &places)?;
         stream.synchronise()?;
         for (memory, expected, of) in [(&values, &samples.values, "value"), (&slopes, &samples.slopes, "derivative")] {
             let found: Vec<f64> = downloaded(memory, expected.len())?;
@@ -74,24 +75,6 @@ impl Own {
             }
         }
         Ok(())
-    }
-
-    fn kernel(&self, body: &str) -> Kernel {
-        let name = format!("ct_own_{}", &Cache::key(&[&self.before, body])[..32]);
-        let parameters = ["const double *", "const double *", "double *", "double *"];
-        let text = format!(
-            "extern \"C\" __global__ void {name}(const double *x, const double *y, double *values, double *slopes)\n{{\n{body}}}\n"
-        );
-        Kernel {
-            name,
-            types: ["double", "uint32_t"],
-            text,
-            before: self.before.clone(),
-            parameters: parameters.map(str::to_owned).to_vec(),
-            waits: Waits::Never,
-            shared: 0,
-            cluster: 1,
-        }
     }
 }
 

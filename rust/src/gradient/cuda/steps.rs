@@ -7,7 +7,7 @@ use super::super::jit::{Body, Group, by_name, emit, groups};
 use super::super::reverse::{Begin, Pullback, Reverse};
 use super::gpu::Gpu;
 use super::multiply::{MatrixProduct, Numbers};
-use super::own::{Own, check_activations};
+use super::own::Own;
 use super::places::at;
 use super::program::{CudaProgram, Launch, Slot, Step};
 use super::put::Target;
@@ -34,7 +34,6 @@ impl CudaProgram {
 
     /// The same for that GPU, whose library runs large products.
     pub fn on(program: &Program, floats: Numbers, gpu: &Gpu) -> Result<Self> {
-        check_activations(program, gpu)?;
         let obstacle = Cell::new(None);
         let multiplies = |product: &MatrixProduct| {
             if !product.is_large() {

@@ -41,7 +41,7 @@ impl Work {
     }
 
     /// Blocks, and threads of each.
-    pub fn grid(self) -> [usize; 2] {
+    pub fn grid(self) -> [u32; 2] {
         let [blocks, threads] = match self {
             Work::Alone(count) => [count.div_ceil(THREADS), THREADS],
             Work::Block(rows, columns) => {
@@ -50,7 +50,7 @@ impl Work {
             }
             Work::Tiles(tiles) => [tiles, THREADS],
         };
-        [blocks.clamp(1, MOST_BLOCKS), threads]
+        [blocks.clamp(1, MOST_BLOCKS), threads].map(|size| size as u32)
     }
 }
 
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
         let (types, slots): (Vec<String>, Vec<Slot>) = parameters.into_iter().unzip();
         let (number, has_barriers) = (self.known.len(), !matches!(work, Work::Alone(_)));
         let kernel = self.known.entry((types, body)).or_insert(Known { number, has_barriers, before }).number;
-        let [grid, block] = work.grid().map(|size| size as u32);
+        let [grid, block] = work.grid();
         Launch { run: Run::Kernel { kernel, grid, block }, slots }
     }
 

@@ -1,6 +1,6 @@
 //! What is found out about a loss before it is used.
 
-use super::super::batches::differ;
+use super::super::batches::{differ, differ_beyond};
 use super::{ObservedLoss, Returns, refused};
 use crate::error::{Error, Result};
 use crate::graph::rows::terms_of_mean;
@@ -11,10 +11,9 @@ pub(super) const APART: [usize; 2] = [7, 6];
 
 /// Largest difference, relative to the loss, between the mean of the losses of single events and that of all at once.
 const MEAN_TOLERANCE: f64 = 1e-4;
-/// The same of derivatives, relative to the largest.
-const SLOPE_TOLERANCE: f64 = 1e-3;
 /// A few roundings to float32.
-const ROUNDING: f64 = 1e-6;
+const ROUNDING: f32 = 1e-6;
+
 /// Outputs and labels with which a loss is looked at: what it adds to the mean may be lost beside it with some of them, and it may
 /// have no value with others.
 #[derive(Clone, Copy)]
@@ -95,8 +94,8 @@ impl ObservedLoss {
         let [mean, size] = [f32::from, f32::abs]
             .map(|of: fn(f32) -> f32| losses.iter().map(|&loss| f64::from(of(loss))).sum::<f64>() / count);
         // What cancels in a loss may be as large as squares of outputs.
-        let largest = 1.0 + largest(&self.of_outputs(x, |_| 1.0));
-        let tolerance = MEAN_TOLERANCE * size + ROUNDING * largest * largest;
+        let largest = 1.0 + largest(self.of_outputs(x).map(|(_, x)| x));
+        let tolerance = MEAN_TOLERANCE * size + f64::from(ROUNDING * largest * largest);
         let is_near = |number: f64, factor: f64| (number - whole).abs() <= factor * tolerance;
         if !mean.is_finite() && !whole.is_finite() {
             return Ok(());
@@ -114,25 +113,21 @@ impl ObservedLoss {
 
     /// Refuses `slopes` of a number for all events that are not those of the mean of their losses; `gradient` is that of the losses with
     /// the adjoints `seeds`, and `rounding` what is lost of a number by one.
-    fn compare_slopes(&self, slopes: &[f32], gradient: &[f32], seeds: &[f32], rounding: f64) -> Result<()> {
-        let expected = self.of_outputs(gradient, |_| 1.0);
-        let seeds: Vec<f64> = seeds.iter().map(|&seed| f64::from(seed)).collect();
-        let found = self.of_outputs(slopes, |row| seeds.len() as f64 * seeds[row]);
-        let allowed = SLOPE_TOLERANCE * largest(&expected) + rounding * largest(&seeds);
-        let is_same = |(a, b): (&f64, &f64)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= allowed;
-        match expected.iter().zip(&found).all(is_same) {
-            true => Ok(()),
-            false => Err(no_mean(
+    fn compare_slopes(&self, slopes: &[f32], gradient: &[f32], seeds: &[f32], rounding: f32) -> Result<()> {
+        let expected: Vec<f32> = self.of_outputs(gradient).map(|(_, slope)| slope).collect();
+        let found = self.of_outputs(slopes).map(|(row, slope)| seeds.len() as f32 * seeds[row] * slope);
+        match differ_beyond(rounding * largest(seeds.iter().copied()), &expected, &found.collect::<Vec<_>>()) {
+            false => Ok(()),
+            true => Err(no_mean(
                 "returns one number, which is not the mean of the events' losses: its derivative is another",
             )),
         }
     }
 
-    /// The outputs' part of each row of `x`, times the row's factor.
-    fn of_outputs(&self, x: &[f32], factor: impl Fn(usize) -> f64) -> Vec<f64> {
-        let numbers = x.iter().enumerate().map(|(index, &x)| (index / self.width(), index % self.width(), x));
-        let of_outputs = numbers.filter(|(_, column, _)| *column < self.outputs);
-        of_outputs.map(|(row, _, x)| f64::from(x) * factor(row)).collect()
+    /// The outputs' part of `x` [rows, outputs + labels], each with its row.
+    fn of_outputs<'a>(&self, x: &'a [f32]) -> impl Iterator<Item = (usize, f32)> + use<'a> {
+        let (outputs, width) = (self.outputs, self.width());
+        x.chunks(width).enumerate().flat_map(move |(row, x)| x[..outputs].iter().map(move |&x| (row, x)))
     }
 
     /// Whether the terms of the mean are the losses of the events, with the same derivatives.
@@ -182,8 +177,7 @@ impl ObservedLoss {
         let mut moves = false;
         for sample in SAMPLES {
             let (_, slopes) = self.with_slopes(self.returns, rows, &self.examples(rows, sample))?;
-            let of_outputs = slopes.chunks(self.width()).flat_map(|slopes| &slopes[..self.outputs]);
-            moves |= of_outputs.copied().any(|slope| slope != 0.0);
+            moves |= self.of_outputs(&slopes).any(|(_, slope)| slope != 0.0);
         }
         match moves {
             true => Ok(()),
@@ -193,8 +187,8 @@ impl ObservedLoss {
 }
 
 /// Of those that are finite.
-fn largest(numbers: &[f64]) -> f64 {
-    numbers.iter().filter(|number| number.is_finite()).fold(0.0, |largest, number| largest.max(number.abs()))
+fn largest(numbers: impl Iterator<Item = f32>) -> f32 {
+    numbers.filter(|number| number.is_finite()).fold(0.0, |largest: f32, number| largest.max(number.abs()))
 }
 
 fn no_mean(what: &str) -> Error {

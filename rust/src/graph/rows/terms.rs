@@ -4,7 +4,7 @@ use super::super::program::{Node, Primitive, Tensor};
 use super::super::rewriter::Rewriter;
 use super::super::{Function, Program, View};
 use super::{Role, RowCut, frame_dim};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Of a program whose one result is the mean of what belongs to each of the `count` rows of its first argument: the program that
 /// gives each row's own part, [count]. `None` where the result is not a linear function of sums over rows, without a constant.
@@ -40,7 +40,7 @@ pub fn terms_of_mean(program: &Program) -> Result<Option<Program>> {
     let terms = Tensor { buffer: rewriter.buffer(result.buffer)?, ..cut.of_each(result) };
     let observed = program.nodes.last().map_or(0, |node| node.observed);
     let mut made = rewriter.returning(&[])?;
-    let factor = broadcast(&made.literal(count as f64)?, &[count]);
+    let factor = broadcast(&made.literal(count as f64)?, &[count])?;
     let losses = made.node(Primitive::Map(Function::Mul), vec![terms, factor], vec![count], observed)?;
     made.outputs = vec![losses];
     Ok(Some(made))
@@ -49,16 +49,16 @@ pub fn terms_of_mean(program: &Program) -> Result<Option<Program>> {
 /// `count` where the elements of `own`, which rows add to a divisor, are 1, else no number.
 fn number_of_rows(program: &mut Program, own: &Tensor, count: usize, observed: usize) -> Result<Tensor> {
     let shape = &own.view.sizes;
-    let [one, count, none] = [1.0, count as f64, f64::NAN].map(|value| program.literal(value));
-    let [one, count, none] = [one?, count?, none?].map(|number| broadcast(&number, shape));
+    let mut number = |value| broadcast(&program.literal(value)?, shape);
+    let (one, count, none) = (number(1.0)?, number(count as f64)?, number(f64::NAN)?);
     let is_one = Primitive::Map(Function::Equal);
     let is_one = program.node(is_one, vec![own.clone(), one], shape.clone(), observed)?;
     program.node(Primitive::Map(Function::Where), vec![is_one, count, none], shape.clone(), observed)
 }
 
-fn broadcast(number: &Tensor, sizes: &[usize]) -> Tensor {
-    let view = View { offset: number.view.offset, sizes: sizes.to_vec(), strides: vec![0; sizes.len()] };
-    Tensor { view, ..number.clone() }
+fn broadcast(number: &Tensor, sizes: &[usize]) -> Result<Tensor> {
+    let view = number.view.expand(sizes).ok_or_else(|| Error::Internal(format!("a number as {sizes:?}")))?;
+    Ok(Tensor { view, ..number.clone() })
 }
 
 impl RowCut<'_> {

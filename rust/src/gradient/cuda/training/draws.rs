@@ -6,9 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use super::super::super::dropout::threshold;
 use super::super::super::jit::emit;
 use super::super::gpu::{Gpu, GpuMemory};
+use super::super::kernel::kernel;
 use super::super::program::{Kernel, Waits};
 use super::super::writer::Work;
-use super::kernel::kernel;
 use crate::error::{Error, Result};
 use crate::graph::Program;
 use crate::graph::program::Dropout;
@@ -45,7 +45,7 @@ pub fn draws(program: &Program, seed: u64, gpu: &Gpu) -> Result<Vec<Draw>> {
         Ok(Draw {
             kernel: kernel("draw", "", &parameters, body, Waits::Never),
             // A block of sixteen words may lie across each end.
-            grid: Work::Alone(count / 16 + 2).grid().map(|size| size as u32),
+            grid: Work::Alone(count / 16 + 2).grid(),
             factors: gpu.memory(count * size_of::<f32>())?,
         })
     };

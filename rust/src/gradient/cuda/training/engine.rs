@@ -44,7 +44,7 @@ impl CudaEngine {
     ) -> Result<Self> {
         let is_simple = start.frozen.is_empty() && start.loss.is_none() && settings.precision == Precision::Float32;
         let whole = graph.filter(|_| is_simple).map(|graph| Epoch::fitting(graph, &settings, &gpu));
-        let targets = start.loss.map_or(settings.loss.targets(module.outputs()), |own| own.targets());
+        let targets = settings.objective(start.loss.map(|own| &**own)).targets(module.outputs());
         let form: Box<dyn Form> = match whole {
             Some(Ok(epoch)) => Box::new(epoch),
             _ => Box::new(Stepwise::new(module, start, settings, &gpu)?),

@@ -4,20 +4,21 @@
 use super::super::super::Settings;
 use super::super::super::jit::emit;
 use super::super::gpu::{Gpu, GpuMemory, uploaded};
+use super::super::kernel::kernel;
 use super::super::multiply::Numbers;
 use super::super::own::Own;
 use super::super::program::{CudaProgram, Kernel, Waits};
 use super::super::run::{Device, Memory};
 use super::super::writer::Work;
 use super::arenas::arenas;
-use super::kernel::{MOST_LOSSES, kernel};
 use super::laws::loss_name;
 use super::step_kernels::Sizes;
+use super::sums::summing;
 use crate::error::{Error, Result};
 use crate::gradient::{CustomLoss, ObservedLoss, RowLoss};
 
 /// Addresses that a loss reads and writes.
-pub struct Places {
+pub struct Places<'a> {
     /// Outputs of the network, labels and weights of the batch.
     pub z: usize,
     pub y: usize,
@@ -31,6 +32,8 @@ pub struct Places {
     pub losses: usize,
     /// Bits of what was out of range.
     pub refused: usize,
+    /// What the user's function captured: see [`constants`].
+    pub constants: &'a [GpuMemory],
 }
 
 /// The bit of an index out of range in a loss of the user's own.
@@ -61,8 +64,6 @@ pub struct Observed {
     /// Of each row, and its adjoint.
     losses: GpuMemory,
     seeds: GpuMemory,
-    /// Tensors that the function captured.
-    constants: Vec<GpuMemory>,
 }
 
 impl BatchLoss {
@@ -70,7 +71,7 @@ impl BatchLoss {
     pub fn new(own: Option<&CustomLoss>, settings: &Settings, sizes: Sizes, trains: bool, gpu: &Gpu) -> Result<Self> {
         match own {
             None => Ok(Self::formula(settings, sizes)),
-            Some(CustomLoss::Text(loss)) => Self::text(loss, sizes, gpu),
+            Some(CustomLoss::Text(loss)) => Ok(Self::text(loss, sizes.rows)),
             Some(CustomLoss::Observed(loss)) => Self::observed(loss, sizes, trains, gpu),
         }
     }
@@ -87,36 +88,21 @@ impl BatchLoss {
     }
 
     /// By a user's text and Clad's text of its derivative, in float64.
-    fn text(loss: &RowLoss, sizes: Sizes, gpu: &Gpu) -> Result<Self> {
-        let [source, derivatives] = loss.texts();
-        let (own, columns) = (Own::new(source, derivatives), loss.columns());
-        let Own { space, before, .. } = &own;
-        let (call, row) = match loss.takes_pointer() {
-            true => (
-                format!(
-                    "      values[i] = {space}::loss(x + i * {columns}, y[i]);\n      \
-                     {space}::loss_grad_0(x + i * {columns}, y[i], slopes + i * {columns});"
-                ),
-                format!(
-                    "      double at[{columns}], slopes[{columns}] = {{}};\n      \
-                     for (unsigned c = 0; c < {columns}u; ++c)\n         at[c] = z[r * {columns} + c];\n      \
-                     own += weight * {space}::loss(at, y[r]);\n      {space}::loss_grad_0(at, y[r], slopes);\n      \
-                     for (unsigned c = 0; c < {columns}u; ++c)\n         dz[r * {columns} + c] = float(batch.fScale * weight * slopes[c]);"
-                ),
+    fn text(loss: &RowLoss, rows: usize) -> Self {
+        let (Own { space, before, .. }, columns) = (own(loss), loss.columns());
+        let row = match loss.takes_pointer() {
+            true => format!(
+                "      double at[{columns}], slopes[{columns}] = {{}};\n      \
+                 for (unsigned c = 0; c < {columns}u; ++c)\n         at[c] = z[r * {columns} + c];\n      \
+                 own += weight * {space}::loss(at, y[r]);\n      {space}::loss_grad_0(at, y[r], slopes);\n      \
+                 for (unsigned c = 0; c < {columns}u; ++c)\n         dz[r * {columns} + c] = float(batch.fScale * weight * slopes[c]);"
             ),
-            false => (
-                format!(
-                    "      values[i] = {space}::loss(x[i], y[i]);\n      slopes[i] = {space}::loss_darg0(x[i], y[i]);"
-                ),
-                format!(
-                    "      own += weight * {space}::loss(z[r], y[r]);\n      \
-                     dz[r] = float(batch.fScale * weight * {space}::loss_darg0(z[r], y[r]));"
-                ),
+            false => format!(
+                "      own += weight * {space}::loss(z[r], y[r]);\n      \
+                 dz[r] = float(batch.fScale * weight * {space}::loss_darg0(z[r], y[r]));"
             ),
         };
-        own.check(gpu, "fLossFunction", &call, &loss.samples()?)?;
-        let kernel = Kernel { before: before.clone(), ..of_rows(sizes.rows, &row) };
-        Ok(BatchLoss::Kernel { kernel, rows: sizes.rows })
+        BatchLoss::Kernel { kernel: Kernel { before, ..of_rows(rows, &row) }, rows }
     }
 
     /// By the program of a user's function.
@@ -137,7 +123,6 @@ impl BatchLoss {
             gradient: numbers(rows * width)?,
             losses: numbers(rows)?,
             seeds: numbers(rows)?,
-            constants: loss.constants().iter().map(|words| uploaded(gpu, &bytes_of(words))).collect::<Result<_>>()?,
             program,
         })))
     }
@@ -168,7 +153,7 @@ impl Observed {
     fn launch(&self, device: &impl Device, at: &Places) -> Result<()> {
         let [x, gradient, losses, seeds] = [&self.x, &self.gradient, &self.losses, &self.seeds].map(GpuMemory::address);
         let [values, adjoints] = self.arenas.each_ref().map(GpuMemory::address);
-        let inputs: Vec<usize> = std::iter::once(x).chain(self.constants.iter().map(GpuMemory::address)).collect();
+        let inputs: Vec<usize> = std::iter::once(x).chain(at.constants.iter().map(GpuMemory::address)).collect();
         let mut gradients = vec![0; inputs.len()];
         gradients[0] = gradient;
         let memory = Memory {
@@ -182,7 +167,7 @@ impl Observed {
             gradients: &gradients,
         };
         let batch = [at.z, at.y, at.w, at.batches, at.place];
-        device.launch(&self.enter, grid(self.rows), &[&batch[..], &[x, seeds]].concat())?;
+        device.launch(&self.enter, Work::Alone(self.rows).grid(), &[&batch[..], &[x, seeds]].concat())?;
         self.program.run_forward(device, &memory)?;
         if self.trains {
             self.program.run_backward(device, &memory)?;
@@ -254,20 +239,34 @@ fn refuse(flags: usize) -> Kernel {
     kernel("refuse", "", &["const int32_t *flags", "uint32_t *refused"], body, Waits::Never)
 }
 
-/// Blocks and threads for each row.
-fn grid(rows: usize) -> [u32; 2] {
-    Work::Alone(rows).grid().map(|size| size as u32)
+/// Tensors that a user's function captured.
+pub fn constants(own: Option<&CustomLoss>, gpu: &Gpu) -> Result<Vec<GpuMemory>> {
+    match own {
+        Some(CustomLoss::Observed(loss)) => loss.constants().iter().map(|words| uploaded(gpu, words)).collect(),
+        _ => Ok(Vec::new()),
+    }
 }
 
-/// The same of a kernel whose blocks give a sum each.
-fn summing(rows: usize) -> [u32; 2] {
-    let [blocks, threads] = grid(rows);
-    [blocks.min(MOST_LOSSES as u32), threads]
+/// Whether the GPU computes a user's text and its derivative as the host does.
+pub fn check(loss: Option<&CustomLoss>, gpu: &Gpu) -> Result<()> {
+    let Some(CustomLoss::Text(loss)) = loss else { return Ok(()) };
+    let (own, columns) = (own(loss), loss.columns());
+    let space = &own.space;
+    let call = match loss.takes_pointer() {
+        true => format!(
+            "      values[i] = {space}::loss(x + i * {columns}, y[i]);\n      \
+             {space}::loss_grad_0(x + i * {columns}, y[i], slopes + i * {columns});"
+        ),
+        false => {
+            format!("      values[i] = {space}::loss(x[i], y[i]);\n      slopes[i] = {space}::loss_darg0(x[i], y[i]);")
+        }
+    };
+    own.check(gpu, "fLossFunction", &call, &loss.samples()?)
 }
 
-/// Words as they lie in the host's memory.
-pub fn bytes_of(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+fn own(loss: &RowLoss) -> Own {
+    let [source, derivatives] = loss.texts();
+    Own::new(source, derivatives)
 }
 
 /// Why a fit ends whose own loss met such an index.

@@ -7,7 +7,6 @@ mod draws;
 mod engine;
 mod epoch;
 mod form;
-mod kernel;
 mod laws;
 mod loss;
 mod moves;
@@ -15,6 +14,7 @@ mod perceptron;
 mod start;
 mod step_kernels;
 mod stepwise;
+mod sums;
 
 pub use engine::CudaEngine;
 pub use epoch::Epoch;

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use super::super::super::Settings;
 use super::super::super::jit::emit;
+use super::super::kernel::kernel;
 use super::super::program::{Kernel, Waits};
 use super::super::writer::Work;
-use super::kernel::{MOST_LOSSES, kernel};
 use super::laws::{rule_text, update_name};
+use super::sums::summing;
 use crate::optimiser::{Clip, NORM_EPSILON};
 
 /// See the module's documentation.
@@ -22,15 +23,14 @@ pub struct Moves {
 impl Moves {
     /// For this many parameters, except those that are frozen.
     pub fn new(parameters: usize, settings: &Settings, frozen: &[Range<usize>]) -> Self {
-        let [blocks, threads] = Work::Alone(parameters).grid().map(|size| size as u32);
-        let bounding = [blocks.min(MOST_LOSSES as u32), threads];
+        let bounding = summing(parameters);
         let moves = frozen.iter().map(|range| format!("(i < {}u || i >= {}u)", range.start, range.end));
         let moves = if frozen.is_empty() { "true".to_owned() } else { moves.collect::<Vec<_>>().join(" && ") };
         let changes = settings.rule().changes_gradient();
         Moves {
             bound: changes.then(|| bound(parameters, settings, &moves)),
             update: update(parameters, settings, &moves, bounding[0]),
-            grids: [bounding, [blocks, threads]],
+            grids: [bounding, Work::Alone(parameters).grid()],
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::super::Settings;
 use super::super::super::jit::emit;
+use super::super::kernel::kernel;
 use super::super::program::{Kernel, Waits, kernels_text};
-use super::kernel::kernel;
 use super::laws::{loss_name, rule_text, update_name};
 use crate::error::{Error, Result};
 use crate::graph::{Activation, Graph, Node, Op};

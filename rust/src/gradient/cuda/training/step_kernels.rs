@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::super::super::Settings;
 use super::super::super::jit::emit;
+use super::super::kernel::kernel;
 use super::super::program::{Kernel, Waits};
-use super::kernel::kernel;
 use super::moves::Moves;
 
 /// Numbers of a step.

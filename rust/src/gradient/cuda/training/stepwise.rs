@@ -7,17 +7,18 @@ use super::super::super::Settings;
 use super::super::super::pass::index_out_of_range;
 use super::super::gpu::{Gpu, GpuKernels, GpuMemory, downloaded, uploaded};
 use super::super::multiply::Numbers;
+use super::super::own::check_activations;
 use super::super::program::{CudaProgram, Kernel};
 use super::super::run::{Device, Memory};
 use super::super::writer::Work;
 use super::arenas::arenas;
 use super::draws::{Draw, draws};
 use super::form::{Call, Form, sum_of};
-use super::kernel::MOST_LOSSES;
-use super::loss::{self, BatchLoss, Places, bytes_of};
+use super::loss::{self, BatchLoss, Places};
 use super::moves::Moves;
 use super::start::Start;
 use super::step_kernels::{Sizes, StepKernels};
+use super::sums::MOST_SUMS;
 use crate::error::{Error, Result};
 use crate::gradient::CustomLoss;
 use crate::graph::{Captured, Mode, Module, Precision};
@@ -33,6 +34,8 @@ pub struct Stepwise {
     settings: Settings,
     /// Instead of that of the settings.
     own_loss: Option<Arc<CustomLoss>>,
+    /// Tensors that it captured.
+    loss_constants: Vec<GpuMemory>,
     seed: u64,
     /// Parameters that do not move.
     frozen: Vec<Range<usize>>,
@@ -76,18 +79,22 @@ impl Stepwise {
     /// Lays out what trains `module` from there; else says what of it has no kernel.
     pub fn new(module: &Arc<Module>, start: Start, settings: Settings, gpu: &Gpu) -> Result<Self> {
         let fixed = module.captured().iter().map(|captured| match captured {
-            Captured::Fixed(words) => uploaded(gpu, &bytes_of(words)).map(Some),
+            Captured::Fixed(words) => uploaded(gpu, words).map(Some),
             Captured::Parameter(_) | Captured::State(_) => Ok(None),
         });
+        // What users wrote is the same for all numbers of rows.
+        check_activations(&module.program(Mode::Training, settings.batch_size)?, gpu)?;
+        loss::check(start.loss.map(|own| &**own), gpu)?;
         let mut made = Stepwise {
             own_loss: start.loss.cloned(),
+            loss_constants: loss::constants(start.loss.map(|own| &**own), gpu)?,
             seed: start.seed,
             frozen: start.frozen.to_vec(),
             state: uploaded(gpu, start.state)?,
             fixed: fixed.collect::<Result<_>>()?,
             gradient: uploaded(gpu, &vec![0.0_f32; module.parameters()])?,
-            squares: gpu.memory(MOST_LOSSES * size_of::<f64>())?,
-            losses: gpu.memory(MOST_LOSSES * size_of::<f64>())?,
+            squares: gpu.memory(MOST_SUMS * size_of::<f64>())?,
+            losses: gpu.memory(MOST_SUMS * size_of::<f64>())?,
             place: gpu.memory(size_of::<u64>())?,
             refused: gpu.memory(size_of::<u32>())?,
             gpu: gpu.clone(),
@@ -129,7 +136,7 @@ impl Stepwise {
         let (batches, place) = (call.batches, self.place.address());
         let [x, y, w] = pass.batch.each_ref().map(GpuMemory::address);
         let Sizes { rows, features, .. } = pass.sizes;
-        let grid = |count: usize| Work::Alone(count).grid().map(|size| size as u32);
+        let grid = |count: usize| Work::Alone(count).grid();
         let dataset = call.dataset;
         let columns = [dataset.features.address(), dataset.labels.address(), dataset.weights.address(), call.order];
         let gathered = [&columns[..], &[batches, place, x, y, w]].concat();
@@ -155,7 +162,8 @@ impl Stepwise {
         pass.program.run_forward(&device, &memory)?;
         let [z, dz, losses] = [&pass.outputs[0], &pass.adjoint, &self.losses].map(GpuMemory::address);
         let refused = self.refused.address();
-        pass.loss.launch(&device, &Places { z, y, w, batches, place, dz, losses, refused })?;
+        let constants = &self.loss_constants;
+        pass.loss.launch(&device, &Places { z, y, w, batches, place, dz, losses, refused, constants })?;
         if pass.mode == Mode::Training {
             pass.program.run_backward(&device, &memory)?;
             let ([p, first, second], gradient) = (call.state, self.gradient.address());
@@ -202,7 +210,7 @@ impl Stepwise {
         let graph = module.program(mode, rows)?;
         let program = CudaProgram::on(&graph, floats(mode, settings.precision), gpu)?;
         let (outputs, parameters) = (module.outputs(), module.parameters());
-        let targets = self.own_loss.as_ref().map_or(settings.loss.targets(outputs), |own| own.targets());
+        let targets = settings.objective(self.own_loss.as_deref()).targets(outputs);
         let sizes = Sizes { rows, features: module.inputs(), outputs, targets, parameters };
         if !sizes.are_counted() {
             let what = format!("batches of {rows} events are too large for back end cuda");
@@ -317,7 +325,7 @@ impl Form for Stepwise {
         }
         call.stream.synchronise()?;
         match downloaded::<u32>(&self.refused, 1)?[..] {
-            [0] => sum_of(&self.losses, MOST_LOSSES),
+            [0] => sum_of(&self.losses, MOST_SUMS),
             [loss::IN_LOSS] => Err(loss::out_of_range()),
             _ => Err(index_out_of_range(&self.module)),
         }

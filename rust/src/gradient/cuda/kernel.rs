@@ -1,10 +1,7 @@
-//! A kernel of training as text.
+//! A kernel in float32 as text.
 
-use super::super::program::{Kernel, Waits};
+use super::program::{Kernel, Waits};
 use crate::cache::Cache;
-
-/// Most blocks of the sum of the loss.
-pub const MOST_LOSSES: usize = 64;
 
 /// The kernel of this body in float32, with parameters that are declared so. `bounds` stands before its name.
 pub fn kernel(what: &str, bounds: &str, parameters: &[&str], body: String, waits: Waits) -> Kernel {
