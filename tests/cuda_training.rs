@@ -9,11 +9,13 @@ use std::time::Duration;
 use cladtorch::dataset::Scaler;
 use cladtorch::error::Error;
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Start, Stepwise, Tiling};
-use cladtorch::gradient::{CustomLoss, Engine, ModuleTiles, RowLoss, Rows, Settings, Snapshot, compile_activation};
+use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Sharing, Start, Stepwise, Tiling};
+use cladtorch::gradient::{
+    CustomLoss, Engine, ModuleTiles, RowLoss, Rows, RowsOf, Settings, Snapshot, compile_activation,
+};
 use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Op, Optimiser, Precision};
 use cladtorch::optimiser::Clip;
-use support::cuda_host::{LocalMemory, cublas_obstacle, gpu_on_host};
+use support::cuda_host::{LocalMemory, cublas_obstacle, driver, gpu_on_host};
 use support::events::Events;
 use support::graph::losses;
 use support::graph::modules::{self, CASES};
@@ -32,6 +34,11 @@ struct Case {
 }
 
 impl Case {
+    /// In float32.
+    fn exact(&self) -> Case {
+        Case { settings: Settings { precision: Precision::Float32, ..self.settings }, ..*self }
+    }
+
     fn graph(&self) -> Graph {
         Graph::mlp(self.sizes, self.activation).unwrap()
     }
@@ -132,13 +139,18 @@ struct Outcome {
     end: Snapshot,
 }
 
+/// The loss of the steps, when they are made.
+fn trained(engine: &mut dyn Engine, rows: Rows, order: &[u32], rate: f64) -> Result<f64, Error> {
+    Ok(engine.train(rows, order, &rate)? + engine.settle()?)
+}
+
 fn outcome(engine: &mut dyn Engine, data: &Data) -> Outcome {
     let order = data.order();
-    let first = engine.train(data.rows(), &order, &0.01).unwrap();
+    let first = trained(engine, data.rows(), &order, 0.01).unwrap();
     // The remembered state continues elsewhere.
     let snapshot = engine.snapshot().unwrap();
     engine.restore(&snapshot).unwrap();
-    let second = engine.train(data.rows(), &order[..order.len() / 2], &0.003).unwrap();
+    let second = trained(engine, data.rows(), &order[..order.len() / 2], 0.003).unwrap();
     let judged = engine.evaluate(data.rows(), &order[5..]).unwrap();
     Outcome { losses: [first, second, judged], end: engine.snapshot().unwrap() }
 }
@@ -175,9 +187,10 @@ fn by_aot(case: &Case, data: &Data) -> Outcome {
 }
 
 fn name(case: &Case, is_whole: bool) -> String {
-    let Settings { loss, optimiser, batch_size, .. } = case.settings;
+    let Settings { loss, optimiser, batch_size, precision, .. } = case.settings;
     let how = if is_whole { format!("{:?}", case.tiling) } else { "step by step".into() };
-    format!("{:?} {:?} {loss:?} {optimiser:?}, batches of {batch_size}, {how}", case.sizes, case.activation)
+    let Case { sizes, activation, .. } = case;
+    format!("{sizes:?} {activation:?} {loss:?} {optimiser:?}, batches of {batch_size}, {how}, {precision:?}")
 }
 
 /// An engine whose epochs are one kernel, or whose steps are one launch each.
@@ -247,24 +260,64 @@ fn the_host_makes_the_steps_of_aot() {
 
 /// The products of a layer that is wide, forward and backward.
 fn wide(gpu: &Gpu, precision: Precision) -> f64 {
-    // Adam makes steps of the signs of gradients that are almost 0, and rounding changes signs.
-    let optimiser = if precision == Precision::TF32 { Optimiser::SGD } else { Optimiser::Adam };
-    let settings = Settings { precision, ..settings(Loss::BinaryCrossEntropy, optimiser, 256) };
+    let settings = rounded(settings(Loss::BinaryCrossEntropy, Optimiser::Adam, 256), precision);
     let tiling = Tiling { rows: 8, cluster: 0 };
     let case = Case { sizes: &[8, 512, 512, 1], activation: Activation::Tanh, settings, tiling, events: 290 };
     let data = Data::new(&case);
     let mut ours = engine(gpu, &case, false);
     assert!(ours.describe().ends_with("a step as one launch, 3 products by cuBLASLt"), "{}", ours.describe());
-    let exact = Case { settings: Settings { precision: Precision::Float32, ..settings }, ..case };
-    distance(&outcome(&mut ours, &data), &by_aot(&exact, &data))
+    distance(&outcome(&mut ours, &data), &by_aot(&case.exact(), &data))
 }
 
-/// Steps in TF32 are near those in float32.
-const IN_TF32: f64 = 0.02;
+/// Where the distance of rounded steps from those in float32 lies: 11 and 8 significant bits are 4e-4 and 3e-3 from the nearest.
+fn distances(precision: Precision) -> Range<f64> {
+    match precision {
+        Precision::Float32 | Precision::TF32x3 => 0.0..TOLERANCE,
+        Precision::TF32 => 1e-5..0.02,
+        Precision::BF16 => 1e-3..0.2,
+    }
+}
 
-fn by_cublaslt(gpu: &Gpu) -> Vec<String> {
-    let bounds = [(Precision::Float32, 0.0..TOLERANCE), (Precision::TF32, 1e-5..IN_TF32)];
-    let apart = bounds.map(|(precision, bounds)| (precision, bounds, wide(gpu, precision)));
+/// Adam makes steps of the signs of gradients that are almost 0, and rounding changes signs.
+fn rounded(settings: Settings, precision: Precision) -> Settings {
+    let changes_signs = matches!(precision, Precision::TF32 | Precision::BF16);
+    let optimiser = if changes_signs { Optimiser::SGD } else { settings.optimiser };
+    Settings { precision, optimiser, ..settings }
+}
+
+/// The first cases in every precision: the widths of a narrow last layer and of others, tiles of all sizes, both exchanges of gradients.
+fn rounded_cases() -> Vec<Case> {
+    let all = [Precision::TF32x3, Precision::TF32, Precision::BF16];
+    let with = |precision| move |case: Case| Case { settings: rounded(case.settings, precision), ..case };
+    let some = || cases().into_iter().take(6).chain(cases().into_iter().skip(9).take(1));
+    all.into_iter().flat_map(|precision| some().map(with(precision))).collect()
+}
+
+fn in_each_precision(gpu: &Gpu) -> Vec<String> {
+    let mut failures = Vec::new();
+    for case in rounded_cases() {
+        let data = Data::new(&case);
+        let apart = distance(&outcome(&mut engine(gpu, &case, true), &data), &by_aot(&case.exact(), &data));
+        println!("{}: {apart:.1e}", name(&case, true));
+        if !distances(case.settings.precision).contains(&apart) {
+            failures.push(format!("{}: {apart:e}", name(&case, true)));
+        }
+    }
+    failures
+}
+
+#[test]
+fn the_host_multiplies_in_each_precision() {
+    let folder = tempfile::tempdir().unwrap();
+    let failures = in_each_precision(&gpu_on_host(folder.path(), str::to_owned));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// `rounds`: whether factors are rounded for sure, as a library that only may round them does not say.
+fn by_cublaslt(gpu: &Gpu, rounds: bool) -> Vec<String> {
+    let all = [Precision::Float32, Precision::TF32, Precision::BF16];
+    let bounds = |precision| if rounds { distances(precision) } else { 0.0..distances(precision).end };
+    let apart = all.map(|precision| (precision, bounds(precision), wide(gpu, precision)));
     println!("wide layers: {apart:?}");
     let failures = apart.into_iter().filter(|(_, bounds, apart)| !bounds.contains(apart));
     failures.map(|(precision, _, apart)| format!("a wide layer in {precision:?}: {apart:e}")).collect()
@@ -273,29 +326,57 @@ fn by_cublaslt(gpu: &Gpu) -> Vec<String> {
 #[test]
 fn the_host_trains_wide_layers_by_cublaslt() {
     let folder = tempfile::tempdir().unwrap();
-    let failures = by_cublaslt(&gpu_on_host(folder.path(), str::to_owned));
+    let failures = by_cublaslt(&gpu_on_host(folder.path(), str::to_owned), true);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
-fn tf32_is_refused_where_nothing_would_be_rounded() {
+fn a_precision_is_refused_where_nothing_would_be_rounded() {
     let folder = tempfile::tempdir().unwrap();
-    let case = &cases()[0];
-    let settings = Settings { precision: Precision::TF32, ..case.settings };
+    let gpu = gpu_on_host(folder.path(), str::to_owned);
+    let missing = gpu_on_host(folder.path(), str::to_owned).with_cublas(&folder.path().join("no.so"));
+    let [wide, narrow] = [&cases()[0], &cases()[10]];
+    let clipped = |precision| Settings { clip: Some(Clip::Norm(1.0)), precision, ..wide.settings };
+    let many = Settings { batch_size: 1 << 14, ..clipped(Precision::TF32) };
+    for (case, settings, gpu, why) in [
+        (wide, clipped(Precision::TF32), &gpu, "fPrecision = kTF32, but no product would be rounded"),
+        (wide, clipped(Precision::BF16), &gpu, "no product of a batch has 67 million multiplications"),
+        (wide, clipped(Precision::TF32x3), &gpu, "does not train by one kernel"),
+        (wide, many, &missing, "no cuBLASLt"),
+        (narrow, Settings { precision: Precision::BF16, ..narrow.settings }, &gpu, "fPrecision = kBF16"),
+    ] {
+        let (graph, start) = (case.graph(), start(&case.graph()));
+        let module = Arc::new(Module::of_graph(&graph, DType::Float32));
+        let from = Start { parameters: &start, ..Start::default() };
+        let made = CudaEngine::new(&module, Some(&graph), from, settings, gpu.clone());
+        let error = made.err().expect(why).to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    for precision in [Precision::TF32, Precision::TF32x3] {
+        let settings = Settings { precision, ..wide.settings };
+        let on_host =
+            AotEngine::new(wide.graph(), &start(&wide.graph()), settings, 1).err().expect("the CPU").to_string();
+        assert!(on_host.contains(&format!("fPrecision = {}", precision.enumerator())), "{on_host}");
+    }
+}
+
+/// Tensor cores that multiply otherwise than their description says are noticed before a network trains.
+#[test]
+fn tensor_cores_are_tried_first() {
+    let (folder, case) = (tempfile::tempdir().unwrap(), &cases()[0]);
     let (graph, start) = (case.graph(), start(&case.graph()));
     let module = Arc::new(Module::of_graph(&graph, DType::Float32));
-    let from = || Start { parameters: &start, ..Start::default() };
-    let gpu = gpu_on_host(folder.path(), str::to_owned);
-    let error = |settings, gpu| {
-        CudaEngine::new(&module, Some(&graph), from(), settings, gpu).err().expect("nothing to round").to_string()
-    };
-    let narrow = error(settings, gpu.clone());
-    assert!(narrow.contains("fPrecision = kTF32") && narrow.contains("67 million"), "{narrow}");
-    let many = Settings { batch_size: 1 << 14, ..settings };
-    let missing = error(many, gpu.with_cublas(&folder.path().join("no.so")));
-    assert!(missing.contains("fPrecision = kTF32") && missing.contains("no cuBLASLt"), "{missing}");
-    let on_host = AotEngine::new(graph.clone(), &start, settings, 1).err().expect("the CPU").to_string();
-    assert!(on_host.contains("fPrecision = kTF32"), "{on_host}");
+    for precision in [Precision::TF32x3, Precision::TF32, Precision::BF16] {
+        let made = |wrong: &'static str| {
+            let gpu = gpu_on_host(folder.path(), move |text| text.replace("(a, b, c)", wrong));
+            let from = Start { parameters: &start, ..Start::default() };
+            CudaEngine::new(&module, Some(&graph), from, Settings { precision, ..case.settings }, gpu)
+        };
+        let says = made("(a, b, c)").unwrap().describe();
+        assert!(says.ends_with(&format!("products in {}", precision.name())), "{says}");
+        let error = made("(a, a, c)").err().expect("wrong factors").to_string();
+        assert!(error.contains("the products of tensor cores are wrong here"), "{error}");
+    }
 }
 
 /// Networks in training at once, each by a thread and on a stream of its own, make the steps that they make alone.
@@ -321,6 +402,90 @@ fn the_host_trains_several_networks_at_once() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The next call is prepared while the last one runs: other events, which a stream brings, or other ones for validation.
+fn overlapping(gpu: &Gpu) -> Vec<String> {
+    let mut failures = Vec::new();
+    for (case, is_whole) in [(&cases()[0], true), (&cases()[1], true), (&cases()[0], false)] {
+        let [first, mut second] = [Data::new(case), Data::new(case)];
+        second.features.iter_mut().for_each(|x| *x = 1.0 - *x);
+        let order = first.order();
+        let run = |engine: &mut dyn Engine| {
+            let mut loss = engine.train(first.rows(), &order, &0.01).unwrap();
+            engine.forget();
+            loss += engine.train(second.rows(), &order, &0.01).unwrap();
+            // Shorter and longer ones in the memory of those before.
+            for count in [30, 210] {
+                loss += engine.train(second.rows(), &order[..count], &0.01).unwrap();
+            }
+            engine.turn_to(RowsOf::Validation);
+            let judged = engine.evaluate(first.rows(), &order).unwrap();
+            engine.turn_to(RowsOf::Training);
+            loss += engine.train(second.rows(), &order, &0.01).unwrap();
+            let end = engine.snapshot().unwrap();
+            loss += engine.settle().unwrap();
+            Outcome { losses: [loss, judged, engine.settle().unwrap() + 1.0], end }
+        };
+        let mut aot = AotEngine::new(case.graph(), &start(&case.graph()), case.settings, 1).unwrap();
+        let apart = distance(&run(&mut engine(gpu, case, is_whole)), &run(&mut aot));
+        if apart.is_nan() || apart > TOLERANCE {
+            failures.push(format!("{}, overlapping: {apart:e}", name(case, is_whole)));
+        }
+    }
+    failures
+}
+
+#[test]
+fn calls_that_overlap_make_the_steps_of_aot() {
+    let folder = tempfile::tempdir().unwrap();
+    let failures = overlapping(&gpu_on_host(folder.path(), str::to_owned));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// A part of a GPU makes the same steps, up to the order of sums.
+fn in_parts(gpu: &Gpu) -> Vec<String> {
+    let mut failures = Vec::new();
+    for (case, parts) in [(&cases()[0], 2), (&cases()[0], 6), (&cases()[4], 3), (&cases()[7], 100)] {
+        let (graph, parameters, data) = (case.graph(), start(&case.graph()), Data::new(case));
+        let start = Start { parameters: &parameters, ..Start::default() };
+        let module = Arc::new(Module::of_graph(&graph, DType::Float32));
+        let mut ours = CudaEngine::new(&module, Some(&graph), start, case.settings, gpu.clone().part(parts)).unwrap();
+        assert!(ours.describe().contains("many steps in one kernel"), "{}", ours.describe());
+        let apart = distance(&outcome(&mut ours, &data), &by_aot(case, &data));
+        if apart.is_nan() || apart > TOLERANCE {
+            failures.push(format!("{} in {parts} parts: {apart:e}", name(case, true)));
+        }
+    }
+    failures
+}
+
+#[test]
+fn parts_of_a_gpu_make_the_steps_of_aot() {
+    let folder = tempfile::tempdir().unwrap();
+    let failures = in_parts(&gpu_on_host(folder.path(), str::to_owned));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Fits share the multiprocessors by their number and size; how many run at once depends on the memory that is unused, too.
+#[test]
+fn fits_share_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |size: &str| Gpu::open_by(&driver(folder.path(), size), 0).unwrap();
+    // Of 8 GiB of which 4 are unused.
+    let [small, large, huge] = [1 << 20, 1500 << 20, usize::MAX / 2];
+    let [h100, little] = [open("MULTIPROCESSORS=132"), open("MULTIPROCESSORS=6")];
+    for (gpu, fits, bytes, parts, at_once) in [
+        (&h100, 5, small, 5, 5),
+        (&h100, 100, small, 8, 8),
+        (&h100, 5, large, 4, 2),
+        (&h100, 5, huge, 1, 1),
+        (&h100, 1, small, 1, 1),
+        (&little, 5, small, 1, 1),
+    ] {
+        assert_eq!(Sharing::new(gpu, fits, bytes), Sharing { parts, at_once }, "{fits} fits of {bytes} bytes");
+    }
+    assert_eq!(h100.part(8).limits().multiprocessors, 16);
+}
+
 /// Modules of all kinds, step by step.
 fn every_module(gpu: &Gpu) -> Vec<String> {
     let floats = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect::<Vec<_>>();
@@ -337,7 +502,7 @@ fn every_module(gpu: &Gpu) -> Vec<String> {
         let mut aot = AotEngine::of(tiles, &start, settings, 1).unwrap();
         let run = |engine: &mut dyn Engine| {
             let order = events.order();
-            let losses = [0.1, 0.02].map(|rate| engine.train(events.rows(), &order, &rate).unwrap());
+            let losses = [0.1, 0.02].map(|rate| trained(engine, events.rows(), &order, rate).unwrap());
             let judged = engine.evaluate(events.rows(), &order).unwrap();
             Outcome { losses: [losses[0], losses[1], judged], end: engine.snapshot().unwrap() }
         };
@@ -410,7 +575,7 @@ fn categories(gpu: &Gpu) -> Vec<String> {
     events.features = (0..100).map(|i| (i * 5 % 7 % 3) as f32).collect();
     let order = events.order();
     let run = |engine: &mut dyn Engine| {
-        let losses = [0.1, 0.02].map(|rate| engine.train(events.rows(), &order, &rate).unwrap());
+        let losses = [0.1, 0.02].map(|rate| trained(engine, events.rows(), &order, rate).unwrap());
         let judged = engine.evaluate(events.rows(), &order).unwrap();
         Outcome { losses: [losses[0], losses[1], judged], end: engine.snapshot().unwrap() }
     };
@@ -421,7 +586,7 @@ fn categories(gpu: &Gpu) -> Vec<String> {
     }
     events.features[37] = 3.0;
     ours.forget();
-    let asked = [ours.train(events.rows(), &order, &0.1), ours.evaluate(events.rows(), &order)];
+    let asked = [trained(&mut ours, events.rows(), &order, 0.1), ours.evaluate(events.rows(), &order)];
     failures.extend(asked.into_iter().filter_map(|answer| match answer {
         Err(error) if error.to_string().contains("an index is out of range") => None,
         other => Some(format!("an unknown category: {other:?}")),
@@ -474,7 +639,7 @@ fn own_loss(gpu: &Gpu, case: &losses::Case) -> Result<(), String> {
     if case.has_index {
         data.labels[50] = 3.0;
         ours.forget();
-        let error = ours.train(data.rows(), &data.order(), &0.01).err().map(|error| error.to_string());
+        let error = trained(&mut ours, data.rows(), &data.order(), 0.01).err().map(|error| error.to_string());
         if !error.as_ref().is_some_and(|error| error.contains("the loss: an index is out of range")) {
             return Err(format!("{}: label 3 of 3 classes: {error:?}", case.name));
         }
@@ -756,7 +921,7 @@ fn kernels_compile_for_a_gpu_without_spills() {
         Ok(nvrtc) => nvrtc,
         Err(why) => return say::not_tested(&format!("the kernels of networks in training as machine code: {why}")),
     };
-    for case in &cases() {
+    for case in cases().iter().chain(&rounded_cases()) {
         let text = Perceptron::new(&case.graph(), &case.settings, case.tiling).unwrap().text();
         // GPUs without clusters use the kernels that have none.
         let architecture = if case.tiling.cluster == 0 { "sm_80" } else { "sm_90" };
@@ -815,9 +980,9 @@ fn a_gpu_makes_the_steps_of_aot() {
             failures.push(format!("{name}: other bits in another run"));
         }
     }
-    failures.extend(side_by_side(&gpu));
+    failures.extend([side_by_side(&gpu), in_each_precision(&gpu), overlapping(&gpu), in_parts(&gpu)].concat());
     match cublas_obstacle(&gpu) {
-        None => failures.extend(by_cublaslt(&gpu)),
+        None => failures.extend(by_cublaslt(&gpu, false)),
         Some(why) => say::not_tested(&format!("wide layers by cuBLASLt on a GPU: {why}")),
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

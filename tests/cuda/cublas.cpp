@@ -1,5 +1,6 @@
 // cuBLASLt on a GPU that is the host (see driver.cpp), as its documentation describes it, with plain sums. WRONG defines its faults:
-// 1 never transposes the first factor, 2 rounds all factors to TF32, 3 has no algorithm, 4 does not open, 5 has no room, 6 has no TF32.
+// 1 never transposes the first factor, 2 rounds all factors to TF32, 3 has no algorithm, 4 does not open, 5 has no room, 6 has no TF32 and no bfloat16,
+// 7 is wrong in them.
 #include <cstdint>
 #include <cstring>
 
@@ -64,16 +65,16 @@ int Set(T &to, const void *from, size_t bytes)
 
 int gHandle;
 
-/// To TF32, to the nearest, or with digits cut off.
+/// Without the last bits of a float, to the nearest, or cut off.
 template <typename T>
-T Rounded(T number, bool digits)
+T Rounded(T number, unsigned bitsLess)
 {
-   if (!digits)
+   if (!bitsLess)
       return number;
    float whole = float(number);
    uint32_t bits;
    std::memcpy(&bits, &whole, 4);
-   bits = (bits + (WRONG == 2 ? 0 : 0x1000u)) & 0xffffe000u;
+   bits = (bits + (WRONG == 2 ? 0 : 1u << (bitsLess - 1))) >> bitsLess << bitsLess;
    std::memcpy(&whole, &bits, 4);
    return T(whole);
 }
@@ -81,17 +82,18 @@ T Rounded(T number, bool digits)
 template <typename T>
 void Multiply(const Operation &op, T alpha, const T *a, const Layout &ofA, const T *b, const Layout &ofB, T beta, T *d, const Layout &ofD)
 {
-   const bool isTf32 = op.fSums == 77 || WRONG == 2;
-   const auto element = [isTf32](const T *x, const Layout &of, bool transposed, int batch, uint64_t i, uint64_t j) {
-      return Rounded(x[transposed ? of.Place(batch, j, i) : of.Place(batch, i, j)], isTf32);
+   const unsigned bitsLess = op.fSums == 77 || WRONG == 2 ? 13 : op.fSums == 75 ? 16 : 0; // TF32, bfloat16
+   const auto element = [bitsLess](const T *x, const Layout &of, bool transposed, int batch, uint64_t i, uint64_t j) {
+      return Rounded(x[transposed ? of.Place(batch, j, i) : of.Place(batch, i, j)], bitsLess);
    };
+   const bool isWrong = WRONG == 7 && bitsLess;
    const uint64_t terms = op.fTransposed[0] ? ofA.fRows : ofA.fColumns;
    for (int batch = 0; batch < ofD.fCount; ++batch)
       for (uint64_t j = 0; j < ofD.fColumns; ++j)
          for (uint64_t i = 0; i < ofD.fRows; ++i) {
             T sum = 0;
             for (uint64_t l = 0; l < terms; ++l)
-               sum += element(a, ofA, op.fTransposed[0] && WRONG != 1, batch, i, l) * element(b, ofB, op.fTransposed[1], batch, l, j);
+               sum += element(a, ofA, op.fTransposed[0] && WRONG != 1 && !isWrong, batch, i, l) * element(b, ofB, op.fTransposed[1], batch, l, j);
             T &to = d[ofD.Place(batch, i, j)];
             to = alpha * sum + (beta == 0 ? 0 : beta * to) + (op.fEpilogue == 4 ? static_cast<const T *>(op.fBias)[i] : 0);
          }
@@ -107,7 +109,7 @@ bool Fit(const Operation &op, const Layout &a, const Layout &b, const Layout &d)
 {
    const uint64_t m = op.fTransposed[0] ? a.fColumns : a.fRows, k = op.fTransposed[0] ? a.fRows : a.fColumns;
    const uint64_t l = op.fTransposed[1] ? b.fColumns : b.fRows, n = op.fTransposed[1] ? b.fRows : b.fColumns;
-   bool fits = m == d.fRows && n == d.fColumns && k == l && (op.fNumbers ? op.fSums == 70 : op.fSums == 68 || op.fSums == 77);
+   bool fits = m == d.fRows && n == d.fColumns && k == l && (op.fNumbers ? op.fSums == 70 : op.fSums == 68 || op.fSums == 75 || op.fSums == 77);
    for (const Layout *of : {&a, &b, &d})
       fits = fits && of->fType == op.fNumbers && of->fCount == d.fCount && of->fLeading >= int64_t(of->fRows);
    return fits && (op.fEpilogue == 1 || (op.fEpilogue == 4 && op.fBias));
@@ -188,7 +190,7 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *of, void *a, void *b, voi
    *count = 0;
    if (handle != &gHandle || most < 1 || c != d || !Fit(op, *static_cast<Layout *>(a), *static_cast<Layout *>(b), result))
       return kInvalid;
-   if (WRONG == 3 || (WRONG == 6 && op.fSums == 77) || (op.fEpilogue == 4 && (op.fNumbers || result.fCount > 1)))
+   if (WRONG == 3 || (WRONG == 6 && (op.fSums == 75 || op.fSums == 77)) || (op.fEpilogue == 4 && (op.fNumbers || result.fCount > 1)))
       return kNotSupported;
    *found = {};
    found->fAlgorithm.fWords[0] = kMark;

@@ -1,11 +1,15 @@
 // A driver whose GPU is the host: modules are names of libraries that tests/cuda/host.rs made. VERSION, DEVICES and
-// LOST define its faults; it has 64 MiB of memory for each allocation, and refuses calls without a current context.
+// LOST define its faults, MULTIPROCESSORS its size; it has 64 MiB of memory for each allocation, and refuses calls without a current
+// context. Streams run as late as they may, when something waits for them, and what is given back is overwritten.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,6 +21,9 @@
 #endif
 #ifndef DEVICES
 #define DEVICES 1
+#endif
+#ifndef MULTIPROCESSORS
+#define MULTIPROCESSORS 6
 #endif
 #ifndef LOST
 #define LOST 0
@@ -39,7 +46,21 @@ using Graph = std::vector<std::function<int()>>;
 struct Stream {
    Graph *fCaptured = nullptr; ///< its launches while it is captured
    unsigned fBreaks = 0;       ///< captures that were broken before this one began
+   Graph fWaiting = {};        ///< launched, and not run yet
+
+   int Run()
+   {
+      for (const auto &work : std::exchange(fWaiting, {}))
+         if (const int code = work())
+            return code;
+      return 0;
+   }
 };
+
+/// Memory with its size, and graphs, that are not given back.
+std::map<uintptr_t, size_t> gMemory;
+std::set<const void *> gGraphs;
+std::mutex gMutex;
 
 /// Streams that are captured, and how often something has waited for the whole context beside them.
 std::atomic<unsigned> gCaptures, gBreaks;
@@ -63,13 +84,13 @@ int Within(int code)
 
 } // namespace
 
-/// Runs it now, or with the graph. The default stream is null.
+/// Runs it on the stream, or with the graph. The default stream is null, and runs it now.
 int Queue(void *stream, std::function<int()> work)
 {
    auto *const of = static_cast<Stream *>(stream);
-   if (!of || !of->fCaptured)
+   if (!of)
       return work();
-   of->fCaptured->push_back(std::move(work));
+   (of->fCaptured ? *of->fCaptured : of->fWaiting).push_back(std::move(work));
    return 0;
 }
 
@@ -97,7 +118,7 @@ int cuDeviceGet(int *device, int index)
 int cuDeviceGetAttribute(int *value, int attribute, int)
 {
    // Compute capability 9.0, few multiprocessors, shared memory of a block.
-   *value = attribute == 75 ? 9 : attribute == 16 ? 6 : attribute == 97 ? 232448 : 0;
+   *value = attribute == 75 ? 9 : attribute == 16 ? MULTIPROCESSORS : attribute == 97 ? 232448 : 0;
    return attribute == 75 || attribute == 76 || attribute == 16 || attribute == 97 ? 0 : 1;
 }
 int cuDevicePrimaryCtxRetain(void **context, int)
@@ -119,9 +140,9 @@ int cuCtxPopCurrent_v2(void **context)
    *context = &gContext;
    return gCurrent-- > 0 ? 0 : 201;
 }
-int cuStreamSynchronize(void *)
+int cuStreamSynchronize(void *stream)
 {
-   return Within(0);
+   return Within(stream ? static_cast<Stream *>(stream)->Run() : 0);
 }
 int cuCtxSynchronize()
 {
@@ -133,10 +154,23 @@ int cuMemAlloc_v2(uintptr_t *address, size_t bytes)
       return Within(bytes ? 2 : 1);
    *address = reinterpret_cast<uintptr_t>(std::malloc(bytes));
    std::memset(reinterpret_cast<void *>(*address), 0xff, bytes); // not a number
+   const std::lock_guard<std::mutex> lock(gMutex);
+   gMemory[*address] = bytes;
+   return Within(0);
+}
+int cuMemGetInfo_v2(size_t *unused, size_t *all)
+{
+   *all = size_t(8) << 30;
+   *unused = size_t(4) << 30;
    return Within(0);
 }
 int cuMemFree_v2(uintptr_t address)
 {
+   {
+      const std::lock_guard<std::mutex> lock(gMutex);
+      std::memset(reinterpret_cast<void *>(address), 0xff, gMemory.at(address));
+      gMemory.erase(address);
+   }
    std::free(reinterpret_cast<void *>(address));
    return Within(Alone());
 }
@@ -191,7 +225,9 @@ int cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void *strea
 }
 int cuStreamBeginCapture_v2(void *stream, int)
 {
-   *static_cast<Stream *>(stream) = {new Graph, gBreaks};
+   auto &of = *static_cast<Stream *>(stream);
+   of.fCaptured = new Graph;
+   of.fBreaks = gBreaks;
    ++gCaptures;
    std::this_thread::yield();
    return Within(0);
@@ -206,14 +242,23 @@ int cuStreamEndCapture(void *stream, void **graph)
 int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long)
 {
    *executable = new Graph(*static_cast<Graph *>(graph));
+   const std::lock_guard<std::mutex> lock(gMutex);
+   gGraphs.insert(*executable);
    return Within(0);
 }
-int cuGraphLaunch(void *executable, void *)
+int cuGraphLaunch(void *executable, void *stream)
 {
-   for (const auto &work : *static_cast<Graph *>(executable))
-      if (const int code = work())
-         return Within(code);
-   return Within(0);
+   return Within(Queue(stream, [=] {
+      {
+         const std::lock_guard<std::mutex> lock(gMutex);
+         if (!gGraphs.count(executable))
+            return 400; // CUDA_ERROR_INVALID_HANDLE
+      }
+      for (const auto &work : *static_cast<Graph *>(executable))
+         if (const int code = work())
+            return code;
+      return 0;
+   }));
 }
 int cuGraphDestroy(void *graph)
 {
@@ -222,6 +267,8 @@ int cuGraphDestroy(void *graph)
 }
 int cuGraphExecDestroy(void *executable)
 {
+   const std::lock_guard<std::mutex> lock(gMutex);
+   gGraphs.erase(executable);
    delete static_cast<Graph *>(executable);
    return Within(0);
 }
@@ -266,7 +313,7 @@ int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **paramete
       if (attribute.fId == 4)
          cluster = attribute.fCluster[0];
       else if (attribute.fId == 2 && attribute.fCooperative)
-         most = 6; // as many multiprocessors
+         most = MULTIPROCESSORS;
       else
          return Within(1);
    }

@@ -29,6 +29,9 @@ enum class Waits {
    kDone,
 };
 
+/// How often a thread has done what others poll for.
+size_t gArrivals;
+
 /// Threads of some blocks, each run up to its next wait. A block runs as long as it can before the next one begins.
 class Threads {
    struct Thread {
@@ -71,8 +74,9 @@ class Threads {
             const Waits before = Now().fWaits;
             if (before != Waits::kNot && before != Waits::kSpins)
                continue;
+            const size_t arrivals = gArrivals;
             swapcontext(&fCaller, &Now().fContext);
-            goesOn |= Now().fWaits != Waits::kSpins;
+            goesOn |= Now().fWaits != Waits::kSpins || gArrivals != arrivals;
          }
          if (Count(Waits::kBlock) == blockDim.x) {
             for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
@@ -144,6 +148,13 @@ enum class For { kNobody, kBlock, kGrid };
 unsigned gCluster = 1;
 std::vector<unsigned> gArrived, gPassed;
 
+/// What the threads of a warp show each other, twice, as some may be one meeting ahead of others.
+struct Shown {
+   uint32_t a[2][32][4], b[2][32][2];
+   unsigned fArrived, fPassed[32];
+};
+std::vector<Shown> gShown;
+
 inline void __syncthreads()
 {
    Threads::fNow->Wait(Waits::kBlock);
@@ -157,6 +168,7 @@ bool Launch(unsigned grid, unsigned block, unsigned cluster, For waits, size_t s
    gCluster = cluster;
    gArrived.assign(grid, 0);
    gPassed.assign(grid, 0);
+   gShown.assign(grid * ((block + 31) / 32), Shown());
    gShared.assign(grid, std::vector<float>(shared / sizeof(float), std::numeric_limits<float>::quiet_NaN()));
    if (waits == For::kGrid)
       return gThreads.Run(0, grid, reverse, body);

@@ -49,6 +49,7 @@ const IN_FLOAT: [f64; 2] = [2e-4, 4e-5];
 const IN_DOUBLE: [f64; 2] = [1e-10, 1e-11];
 /// For sums of up to 1001 terms that cancel.
 const IN_TF32: [f64; 2] = [1e-2, 5e-2];
+const IN_BF16: [f64; 2] = [1e-1, 5e-1];
 
 /// The same on a GPU, if there is one.
 #[test]
@@ -112,18 +113,25 @@ fn cublaslt_gives_what_aot_does() {
     }
 }
 
-/// Products in TF32 have about as many digits as TF32: less than float32, which the library has where it has no TF32.
+/// Rounded products have about as many digits as their factors: less than more precise ones.
 #[test]
-fn products_in_tf32_are_rounded() {
+fn products_of_rounded_factors_are_rounded() {
     let folder = tempfile::tempdir().unwrap();
     let gpu = gpu_with(&folder, "");
-    let made = || programs_with(&gpu, Kind::Float, Numbers::FloatAsTf32);
-    let failures = failures_on_host(&gpu, &made(), IN_TF32);
-    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
-    assert!(!failures_on_host(&gpu, &made(), IN_FLOAT).is_empty(), "nothing was rounded");
-    let without = gpu_with(&folder, "WRONG=6");
-    assert!(programs_with(&without, Kind::Float, Numbers::FloatAsTf32).is_empty());
-    assert!(!programs(&without, Kind::Float).is_empty());
+    // It has none, or multiplies them wrongly.
+    let without = ["WRONG=6", "WRONG=7"].map(|wrong| gpu_with(&folder, wrong));
+    for (numbers, bounds, finer) in
+        [(Numbers::FloatAsTf32, IN_TF32, IN_FLOAT), (Numbers::FloatAsBf16, IN_BF16, IN_TF32)]
+    {
+        let made = || programs_with(&gpu, Kind::Float, numbers);
+        let failures = failures_on_host(&gpu, &made(), bounds);
+        assert!(failures.is_empty(), "{numbers:?}: {} failures:\n{}", failures.len(), failures.join("\n"));
+        assert!(!failures_on_host(&gpu, &made(), finer).is_empty(), "{numbers:?}: nothing was rounded");
+        for gpu in &without {
+            assert!(programs_with(gpu, Kind::Float, numbers).is_empty(), "{numbers:?}");
+        }
+    }
+    assert!(without.iter().all(|gpu| !programs(gpu, Kind::Float).is_empty()));
 }
 
 /// A product that is described wrongly gives other results.

@@ -219,6 +219,8 @@ void CheckPrecision(const Dataset &train)
    options.fGradient = CladTorch::kClad;
    options.fPrecision = CladTorch::kTF32;
    Refuses("TF32 on the CPU", [&] { rounded.Fit(train, options); }, {"fPrecision = kTF32", "GPU"});
+   options.fPrecision = CladTorch::kTF32x3;
+   Refuses("TF32x3 on the CPU", [&] { rounded.Fit(train, options); }, {"fPrecision = kTF32x3", "GPU"});
    options.fPrecision = CladTorch::kBF16;
    try {
       const auto history = rounded.Fit(train, options);

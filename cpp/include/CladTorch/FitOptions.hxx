@@ -106,10 +106,13 @@ enum EGradient {
 enum EPrecision {
    kFloat32 = 0, ///< float32
    /// bfloat16: float32 rounded to 8 significant bits, to the nearest (Kalamkar et al. 2019). Sums, parameters, activations, losses
-   /// and the optimiser stay float32, and so do validation and predictions. It needs a processor with AVX512-BF16.
+   /// and the optimiser stay float32, and so do validation and predictions. It needs a processor with AVX512-BF16, or a GPU.
    kBF16 = 1,
-   /// TF32: factors may be rounded to 11 significant bits, in large products on a GPU. Sums and all else stay float32.
+   /// TF32: factors are rounded to 11 significant bits, on a GPU. Sums and all else stay float32.
    kTF32 = 2,
+   /// Each factor as the sum of two numbers in TF32, 22 significant bits: three products on a GPU instead of one
+   /// (Ootomo and Yokota 2022).
+   kTF32x3 = 3,
 };
 
 /// Which processes train a model together.
@@ -194,10 +197,11 @@ struct FitOptions {
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< where kClad has no kernels autograd runs, and Fit says so
-   /// kBF16 rounds the factors of the products in linear layers with more than one output, so that large ones train in
-   /// less time: see the page training.md. Fit throws if the processor has no AVX512-BF16, on a GPU, where LibTorch's
-   /// autograd runs, and for a network without such a layer that takes the events or is connected with another one by
-   /// element-wise functions. kTF32 is for GPUs: Fit throws elsewhere, and where no product of a batch has 67 million multiplications.
+   /// Rounds the factors of products, so that they take less time: see the page training.md. Fit throws where LibTorch's autograd runs
+   /// and where no product would be rounded. On the CPU that is, for kBF16, without AVX512-BF16 and for a network without a linear layer
+   /// of more than one output that takes the events or is connected with another one by element-wise functions. On a GPU: for a network
+   /// that does not train by one kernel if no product of a batch has 67 million multiplications, and always with kTF32x3. kTF32 and
+   /// kTF32x3 need a GPU.
    EPrecision fPrecision = kFloat32;
    /// kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all
    /// events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose

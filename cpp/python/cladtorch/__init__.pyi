@@ -88,6 +88,7 @@ class EPrecision(int): ...
 kFloat32: EPrecision
 kBF16: EPrecision
 kTF32: EPrecision
+kTF32x3: EPrecision
 
 class EParallel(int): ...
 kOneProcess: EParallel
@@ -747,7 +748,7 @@ class FitOptions:
     fCallback
     fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
     fGradient = kClad: where kClad has no kernels autograd runs, and Fit says so
-    fPrecision = kFloat32: kBF16 rounds the factors of the products in linear layers with more than one output, so that large ones train in less time: see the page training.md. Fit throws if the processor has no AVX512-BF16, on a GPU, where LibTorch's autograd runs, and for a network without such a layer that takes the events or is connected with another one by element-wise functions. kTF32 is for GPUs: Fit throws elsewhere, and where no product of a batch has 67 million multiplications.
+    fPrecision = kFloat32: Rounds the factors of products, so that they take less time: see the page training.md. Fit throws where LibTorch's autograd runs and where no product would be rounded. On the CPU that is, for kBF16, without AVX512-BF16 and for a network without a linear layer of more than one output that takes the events or is connected with another one by element-wise functions. On a GPU: for a network that does not train by one kernel if no product of a batch has 67 million multiplications, and always with kTF32x3. kTF32 and kTF32x3 need a GPU.
     fParallel = kOneProcess: kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose batches then differ from fBatchSize by at most the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it, and so does a rank that sends nothing for 10 minutes (or CLADTORCH_MPI_SECONDS). Outside a job it has no effect. Not on a GPU, with batch normalisation or with LibTorch's autograd.
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few seconds.
     """

@@ -50,6 +50,7 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.threads = std::min(Threads(NotNegative<int>("fThreads", options.fThreads)), Core::cores());
    if (kLoaded.IsElsewhere() && options.fGradient == kAutograd)
       spec.threads = 1;
+   spec.gpu_parts = 1;
    spec.device = options.fDevice;
    spec.optimiser = static_cast<std::uint8_t>(options.fOptimiser);
    spec.loss = static_cast<std::uint8_t>(options.fLoss);

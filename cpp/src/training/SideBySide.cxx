@@ -33,11 +33,18 @@ void Collect(FitTask &task, const rust::Vec<rust::String> &messages)
       task.fWarnings.emplace_back(message);
 }
 
+/// What a fit may use of the machine.
+struct Share {
+   std::size_t fThreads;
+   std::size_t fPartsOfGpu; ///< equal parts of a GPU, of which it has one
+};
+
 /// Trains a copy of the model of `task`, unless `stop` says so.
-void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::function<bool()> &stop)
+void Run(FitTask &task, const Core::Dataset &events, const Share &share, const std::function<bool()> &stop)
 {
    auto spec = ToSpec(task.fOptions);
-   spec.threads = threads;
+   spec.threads = share.fThreads;
+   spec.gpu_parts = share.fPartsOfGpu;
    const auto &model = *task.fBefore->fCore;
    const auto none = Core::fit_loss_of_options();
    auto trainer = task.fRows ? Core::trainer_of_rows(model, events, Slice(*task.fRows), spec)
@@ -56,10 +63,10 @@ void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
 }
 
 /// The same for a task that may fail.
-void Try(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::function<bool()> &stop)
+void Try(FitTask &task, const Core::Dataset &events, const Share &share, const std::function<bool()> &stop)
 {
    try {
-      Run(task, events, threads, stop);
+      Run(task, events, share, stop);
    } catch (const Interrupted &) {
       throw;
    } catch (const std::exception &e) {
@@ -72,11 +79,11 @@ void Try(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
 /// Threads that take the tasks one after the other.
 class Workers {
 public:
-   Workers(std::vector<FitTask> &tasks, const Core::Dataset &events, std::size_t count, std::size_t threads)
+   Workers(std::vector<FitTask> &tasks, const Core::Dataset &events, std::size_t count, const Share &share)
       : fTasks(tasks), fErrors(tasks.size())
    {
       for (std::size_t i = 0; i < count; ++i)
-         fThreads.emplace_back([this, &events, threads] { Work(events, threads); });
+         fThreads.emplace_back([this, &events, share] { Work(events, share); });
    }
    Workers(const Workers &) = delete;
    ~Workers()
@@ -104,13 +111,13 @@ public:
    }
 
 private:
-   void Work(const Core::Dataset &events, std::size_t threads)
+   void Work(const Core::Dataset &events, const Share &share)
    {
       const InterruptScope scope; // what a figure takes for a call of its own leaves Ctrl-C to the calling thread
       for (auto i = fNext++; i < fTasks.size(); i = fNext++) {
          try {
             if (!fStop)
-               Try(fTasks[i], events, threads, [this] { return fStop.load(); });
+               Try(fTasks[i], events, share, [this] { return fStop.load(); });
          } catch (...) {
             fErrors[i] = std::current_exception();
             fStop = true;
@@ -131,15 +138,21 @@ private:
    std::vector<std::thread> fThreads; ///< start last
 };
 
-/// Fits whose functions belong to the calling thread run on it.
-bool RunAtOnce(const std::vector<FitTask> &tasks)
+/// How these fits share the machine. Those whose functions belong to the calling thread run on it, one after another.
+Core::FitsSharing SharingOf(const std::vector<FitTask> &tasks, const Core::Dataset &events, std::size_t threads)
 {
    const auto isBuiltIn = [](const Metric &metric) { return metric.IsBuiltIn(); };
-   return std::all_of(tasks.begin(), tasks.end(), [&](const FitTask &task) {
+   Core::FitsSharing all{tasks.size(), tasks.size()};
+   for (const auto &task : tasks) {
+      auto spec = ToSpec(task.fOptions);
+      spec.threads = threads;
+      const auto sharing = Core::fits_sharing(spec, *task.fBefore->fCore, events, tasks.size());
       const auto &metrics = task.fOptions.fMetrics;
-      return Core::fit_runs_on_kernels(ToSpec(task.fOptions), *task.fBefore->fCore) &&
-             std::all_of(metrics.begin(), metrics.end(), isBuiltIn);
-   });
+      if (!std::all_of(metrics.begin(), metrics.end(), isBuiltIn))
+         return {1, 1};
+      all = {std::min(all.parts, sharing.parts), std::min(all.at_once, sharing.at_once)};
+   }
+   return all;
 }
 
 } // namespace
@@ -219,18 +232,19 @@ void FitSideBySide(std::vector<FitTask> &tasks, const DatasetData &data, const I
    CheckWeight(data);
    const auto asked = ToSpec(tasks.front().fOptions).threads;
    const auto all = asked ? asked : Core::cores();
-   if (!RunAtOnce(tasks)) {
+   const auto sharing = SharingOf(tasks, *data.fCore, all);
+   const Share share{std::max<std::size_t>(1, all / sharing.at_once), sharing.parts};
+   if (sharing.at_once == 1) {
       for (std::size_t i = 0; i < tasks.size(); ++i) {
          interrupt.Check("fit " + std::to_string(i) + " of " + std::to_string(tasks.size()));
-         Try(tasks[i], *data.fCore, all, [&] { return interrupt.Requested(); });
+         Try(tasks[i], *data.fCore, share, [&] { return interrupt.Requested(); });
          if (tasks[i].fTrained || !tasks[i].fError.empty())
             ended(i);
       }
       interrupt.Check("the training");
       return;
    }
-   const auto count = std::min(all, tasks.size());
-   Workers workers(tasks, *data.fCore, count, std::max<std::size_t>(1, all / count));
+   Workers workers(tasks, *data.fCore, sharing.at_once, share);
    for (std::size_t done = 0; done < tasks.size();) {
       for (const auto i : workers.Ended()) {
          ++done;

@@ -1,4 +1,4 @@
-"""PyTorch's side of `cargo xtask bench gpu`: `gpu.py eager|graph|compile`, float32 products exact.
+"""PyTorch's side of `cargo xtask bench gpu`: `gpu.py eager|graph|graph-tf32|compile`, float32 products exact but for the third.
 
 A request is a line. `case SIZES BATCH ROWS`: the perceptron 28-64-64-1 and its events on the GPU; answers 0. `round STEPS`: seconds
 of a step of Adam. `loss`: that of all events, which must have fallen. eager: Adam(fused=True). graph: the same step as a CUDA graph,
@@ -85,6 +85,8 @@ class Training:
 
 def main():
     way, training = sys.argv[1], None
+    if way == "graph-tf32":
+        way, torch.backends.cuda.matmul.allow_tf32 = "graph", True
     for line in sys.stdin:
         verb, *values = line.split()
         if verb == "case":

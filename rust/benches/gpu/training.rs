@@ -8,7 +8,7 @@ use cladtorch::dataset::Scaler;
 use cladtorch::gradient::autograd::AutogradEngine;
 use cladtorch::gradient::cuda::{CudaEngine, Gpu, Start};
 use cladtorch::gradient::{Engine, Rows, Settings};
-use cladtorch::graph::{Activation, DType, Graph, Loss, Module};
+use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Precision};
 use serde_json::Value;
 use tch::Device;
 
@@ -16,8 +16,19 @@ use super::pytorch::PyTorch;
 use super::{ROUNDS, microseconds, record};
 
 /// Ways of PyTorch to train, with their names in records.
-const WAYS: [(&str, &str); 3] =
-    [("eager", "pytorch-fused"), ("graph", "pytorch-cuda-graph"), ("compile", "pytorch-compile")];
+const WAYS: [(&str, &str); 4] = [
+    ("eager", "pytorch-fused"),
+    ("graph", "pytorch-cuda-graph"),
+    ("graph-tf32", "pytorch-cuda-graph-tf32"),
+    ("compile", "pytorch-compile"),
+];
+/// Our names in records. What rounds nothing in a case takes no part in it.
+const OURS: [(Precision, &str); 4] = [
+    (Precision::Float32, "cladtorch-cuda"),
+    (Precision::TF32x3, "cladtorch-cuda-tf32x3"),
+    (Precision::TF32, "cladtorch-cuda-tf32"),
+    (Precision::BF16, "cladtorch-cuda-bf16"),
+];
 const RATE: f64 = 1e-3;
 
 /// A perceptron with the size of its batches.
@@ -82,7 +93,7 @@ pub fn measure(device: Device, gpu: &Gpu, python: Option<&str>) -> Result<Vec<Va
         let (name, measured) = (format!("{}/{}", case.sizes(), case.batch), measured?);
         for (who, mut times, check) in measured {
             times.sort_by(f64::total_cmp);
-            println!("{name:<28} {who:<18} {}, {check}", microseconds(&times));
+            println!("{name:<28} {who:<24} {}, {check}", microseconds(&times));
             records.push(record(&name, who, &times, &check));
         }
     }
@@ -105,9 +116,15 @@ fn in_turns<'a>(
     let events = Events::new(case);
     let start = start(&graph);
     let module = Arc::new(Module::of_graph(&graph, DType::Float32));
-    let mut ours =
-        CudaEngine::new(&module, Some(&graph), Start { parameters: &start, ..Start::default() }, settings, gpu.clone())
-            .map_err(words)?;
+    let mut ours = Vec::new();
+    for (precision, who) in OURS {
+        let start = Start { parameters: &start, ..Start::default() };
+        match CudaEngine::new(&module, Some(&graph), start, Settings { precision, ..settings }, gpu.clone()) {
+            Ok(engine) => ours.push((who, engine)),
+            Err(why) if precision == Precision::Float32 => return Err(words(why)),
+            Err(why) => println!("{} without {who}: {why}", case.sizes()),
+        }
+    }
     let mut libtorch = AutogradEngine::new(graph, &start, settings, device, 0).map_err(words)?;
     let mut peers: Vec<_> = peers.iter_mut().filter(|(who, _)| *who != "pytorch-compile" || case.is_tuned()).collect();
     for (_, peer) in &mut peers {
@@ -118,24 +135,27 @@ fn in_turns<'a>(
     let loss_of = |engine: &mut dyn Engine| -> Result<f64, String> {
         Ok(engine.evaluate(events.rows(), &events.order).map_err(words)? / events.order.len() as f64)
     };
-    let before = loss_of(&mut ours)?;
+    let before = loss_of(&mut libtorch)?;
     // The same steps lead to the same loss.
     let order = events.order_of(0, few * case.batch);
-    for engine in [&mut ours as &mut dyn Engine, &mut libtorch] {
-        timed(engine, &events, &order, few)?;
+    timed_steps(&mut libtorch, &events, &order, few)?;
+    let theirs = loss_of(&mut libtorch)?;
+    for (who, engine) in &mut ours {
+        timed_steps(engine, &events, &order, few)?;
+        let own = loss_of(engine)?;
+        if own.is_nan() || own >= before || (own - theirs).abs() > 0.02 * theirs {
+            return Err(format!("{}: a loss of {before} became {own} by {who} and {theirs} by LibTorch", case.sizes()));
+        }
     }
-    let [own, theirs] = [loss_of(&mut ours)?, loss_of(&mut libtorch)?];
-    if own.is_nan() || own >= before || (own - theirs).abs() > 0.02 * theirs {
-        return Err(format!("{}: a loss of {before} became {own} here and {theirs} with LibTorch", case.sizes()));
-    }
-    let mut times = vec![Vec::new(); 2 + peers.len()];
+    let mut times = vec![Vec::new(); ours.len() + 1 + peers.len()];
     for round in 1..=ROUNDS + 1 {
         // PyTorch's rows are shuffled on the GPU, ours on the host.
         let order = events.order_of(round, steps * case.batch);
-        let mut timed = vec![
-            timed(&mut ours, &events, &order, steps)?,
-            timed(&mut libtorch, &events, &order[..few * case.batch], few)?,
-        ];
+        let mut timed = Vec::new();
+        for (_, engine) in &mut ours {
+            timed.push(timed_steps(engine, &events, &order, steps)?);
+        }
+        timed.push(timed_steps(&mut libtorch, &events, &order[..few * case.batch], few)?);
         for (who, peer) in &mut peers {
             let steps = if who.contains("graph") { steps } else { few };
             timed.push(peer.ask(&format!("round {steps}"))?);
@@ -144,17 +164,21 @@ fn in_turns<'a>(
             times.iter_mut().zip(timed).for_each(|(times, seconds)| times.push(seconds));
         }
     }
-    let mut checks = vec![format!("loss {:.4}", loss_of(&mut ours)?), format!("loss {:.4}", loss_of(&mut libtorch)?)];
+    let mut checks = Vec::new();
+    for (_, engine) in &mut ours {
+        checks.push(format!("loss {:.4}", loss_of(engine)?));
+    }
+    checks.push(format!("loss {:.4}", loss_of(&mut libtorch)?));
     for (_, peer) in &mut peers {
         checks.push(format!("loss {:.4}", peer.ask("loss")?));
     }
-    let names = ["cladtorch-cuda", "libtorch"].into_iter().chain(peers.iter().map(|(who, _)| *who));
+    let names = ours.iter().map(|(who, _)| *who).chain(["libtorch"]).chain(peers.iter().map(|(who, _)| *who));
     Ok(names.zip(times).zip(checks).map(|((who, times), check)| (who, times, check)).collect())
 }
 
-fn timed(engine: &mut dyn Engine, events: &Events, order: &[u32], steps: usize) -> Result<f64, String> {
+fn timed_steps(engine: &mut dyn Engine, events: &Events, order: &[u32], steps: usize) -> Result<f64, String> {
     let start = Instant::now();
-    engine.train(events.rows(), order, &RATE).map_err(|error| error.to_string())?;
+    engine.train(events.rows(), order, &RATE).and_then(|_| engine.settle()).map_err(|error| error.to_string())?;
     Ok(start.elapsed().as_secs_f64() / steps as f64)
 }
 

@@ -4,17 +4,26 @@ mod options;
 
 use std::path::Path;
 
-pub use ffi::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
+pub use ffi::{EpochPart, EpochRecord, FitSpec, FitsSharing, Judged, Losses};
 
 use super::loss::FitLoss;
 use super::model::Gives;
 use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result, guard};
+use crate::gradient::cuda::Sharing;
 use crate::model::{Model, Training};
 use crate::train::{self, Trainer, decided_options};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
+    /// How several fits share the machine.
+    struct FitsSharing {
+        /// Equal parts of a GPU, one for each fit that runs.
+        parts: usize,
+        /// Fits that run at once.
+        at_once: usize,
+    }
+
     /// What `FitOptions` says, enumerations as their numbers.
     #[derive(Clone, Debug, Default, PartialEq)]
     struct FitSpec {
@@ -76,6 +85,8 @@ mod ffi {
         standardise: bool,
         /// 0: as many as the machine has.
         threads: usize,
+        /// Equal parts of a GPU, of which the fit has one.
+        gpu_parts: usize,
         /// `cpu`, `cuda` or `cuda:N`.
         device: String,
         /// Number in `Optimiser::ALL`.
@@ -178,8 +189,8 @@ mod ffi {
         /// What `model` predicts for some rows of `data`: [rows, outputs]; `raw` as for `model_predict`.
         fn fit_predict_rows(model: &Model, data: &Dataset, rows: &[u32], threads: usize, raw: bool)
         -> Result<Vec<f32>>;
-        /// Whether several of these fits may run at once.
-        fn fit_runs_on_kernels(spec: &FitSpec, model: &Model) -> Result<bool>;
+        /// How so many fits to `data` share the machine; `spec` has the threads.
+        fn fits_sharing(spec: &FitSpec, model: &Model, data: &Dataset, fits: usize) -> Result<FitsSharing>;
         /// Trains on the next part of an epoch.
         fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart>;
         /// After the last part: one pass over the validation events, which lie in `data`.
@@ -271,8 +282,11 @@ fn fit_predict_rows(model: &Model, data: &Dataset, rows: &[u32], threads: usize,
     })
 }
 
-fn fit_runs_on_kernels(spec: &FitSpec, model: &Model) -> Result<bool> {
-    guard(|| train::runs_on_kernels(&spec.options()?, model))
+fn fits_sharing(spec: &FitSpec, model: &Model, data: &Dataset, fits: usize) -> Result<FitsSharing> {
+    guard(|| {
+        let Sharing { parts, at_once } = train::sharing(&spec.options()?, model, data, fits)?;
+        Ok(FitsSharing { parts, at_once })
+    })
 }
 
 fn resumed_options(path: &str, given: &FitSpec) -> Result<FitSpec> {

@@ -101,7 +101,7 @@ pub struct Settings {
     pub clip: Option<Clip>,
     /// Rows a step.
     pub batch_size: usize,
-    /// Precision of the factors of products; only [`aot`] supports others than [`Precision::Float32`].
+    /// Precision of the factors of products: others than [`Precision::Float32`] only in [`aot`] and [`cuda`].
     pub precision: Precision,
 }
 
@@ -230,15 +230,33 @@ impl Steps for f64 {
     }
 }
 
+/// The events that calls of an engine bring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsOf {
+    /// Those that it trains on.
+    Training,
+    /// Others, which judge the fit.
+    Validation,
+}
+
 /// A network in training on some device. It may keep a copy of the rows until it is told to forget them.
 pub trait Engine: Send {
-    /// One optimiser step for each batch of `order`; returns the sum of weight times loss over its rows.
+    /// One optimiser step for each batch of `order`; returns the sum of weight times loss over its rows. A device that works while the
+    /// host prepares the next call may return that of earlier calls instead: see [`settle`](Self::settle).
     fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64>;
+
+    /// Waits for the steps of all calls; returns the part of their loss that no call has returned.
+    fn settle(&mut self) -> Result<f64> {
+        Ok(0.0)
+    }
 
     /// The sum of weight times loss over `order`.
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64>;
 
-    /// Says that the next call brings other rows than the last one: whatever was kept of those is dropped.
+    /// Says which events the next calls bring; at first those of the training.
+    fn turn_to(&mut self, _: RowsOf) {}
+
+    /// Says that those have changed: whatever was kept of them is dropped.
     fn forget(&mut self) {}
 
     /// The flat parameter vector.

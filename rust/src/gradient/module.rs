@@ -185,8 +185,9 @@ impl<T: Scalar + Element> ModuleTiles<T> {
 
 /// Refuses bfloat16 where nothing would be rounded, and TF32.
 fn check_precision<T: Scalar>(module: &Module, packing: &Packing<T>, precision: Precision) -> Result<()> {
-    if precision == Precision::TF32 {
-        return Err(Error::invalid("fPrecision = kTF32 on the CPU", "leave it as it is: it is for GPUs"));
+    if matches!(precision, Precision::TF32 | Precision::TF32x3) {
+        let what = format!("fPrecision = {} on the CPU", precision.enumerator());
+        return Err(Error::invalid(what, "leave it as it is: it is for GPUs"));
     }
     if precision == Precision::Float32 || packing.rounded_layers() > 0 {
         return Ok(());
@@ -217,7 +218,7 @@ fn training_rows<T>(module: &Module, precision: Precision) -> usize {
     let fitting = (TILE_BYTES / size_of::<T>() / numbers).max(1);
     let worthwhile = (module.parameters() / numbers).next_power_of_two();
     let most = match precision {
-        Precision::Float32 | Precision::TF32 => MOST_FACTORS,
+        Precision::Float32 | Precision::TF32 | Precision::TF32x3 => MOST_FACTORS,
         Precision::BF16 => 2 * MOST_FACTORS,
     };
     (1 << fitting.ilog2()).min(MOST_FACTORS).max(worthwhile).clamp(2, most)

@@ -235,6 +235,8 @@ listed! {
         BF16 = "bf16",
         /// Rounded to TF32, which has 11 bits of precision and the range of float32, in products on a GPU; sums are float32.
         TF32 = "tf32",
+        /// Each as the sum of two numbers in TF32, in products on a GPU.
+        TF32x3 = "tf32x3",
     }
 }
 

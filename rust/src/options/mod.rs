@@ -45,6 +45,8 @@ pub struct Options {
     pub standardise: bool,
     /// 0: as many as the machine has.
     pub threads: usize,
+    /// Equal parts of a GPU, of which this fit has one.
+    pub gpu_parts: usize,
     /// `cpu`, `cuda` or `cuda:N`.
     pub device: String,
     /// How the parameters move.
@@ -122,6 +124,7 @@ impl Default for Options {
             shuffle: true,
             standardise: true,
             threads: 0,
+            gpu_parts: 1,
             device: "cpu".into(),
             optimiser: Optimiser::Adam,
             loss: None,
@@ -151,7 +154,14 @@ impl Options {
     /// The options that a resumed fit cannot change: all except the machine's threads and processes, the names of
     /// figures, and what it prints.
     pub(crate) fn of_fit(&self) -> Options {
-        Options { threads: 0, parallel: Parallel::OneProcess, metrics: Vec::new(), verbose: 1, ..self.clone() }
+        Options {
+            threads: 0,
+            gpu_parts: 1,
+            parallel: Parallel::OneProcess,
+            metrics: Vec::new(),
+            verbose: 1,
+            ..self.clone()
+        }
     }
 
     /// See [`crate::kernels::Scalar::loss`].

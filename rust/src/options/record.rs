@@ -46,7 +46,7 @@ macro_rules! listed {
     };
 }
 
-/// Everything but the number of threads, which belongs to the machine.
+/// Everything but the threads and the part of a GPU, which belong to the machine.
 static FIELDS: [Field; 37] = [
     plain!(epochs),
     plain!(batch_size),

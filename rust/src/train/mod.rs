@@ -24,7 +24,7 @@ mod warnings;
 
 use crate::options::OBSERVED;
 pub use crate::options::Options;
-pub use back_end::{runs_on_kernels, verbosity_of_back_end};
+pub use back_end::{sharing, verbosity_of_back_end};
 pub use checks::{check_count, decided_options};
 pub use folds::{folds, gives};
 pub use streaming::{StreamTrainer, check_window, stream_settings};
@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use crate::dataset::{Dataset, split};
 use crate::error::{Error, Result};
-use crate::gradient::ObservedLoss;
+use crate::gradient::{ObservedLoss, RowsOf};
 use crate::graph::Gives;
 use crate::model::Model;
 
@@ -257,12 +257,10 @@ impl Trainer {
         if (data.rows(), data.width()) != self.shape {
             return Err(Error::Internal("the dataset changed during the training".into()));
         }
-        let Trainer { fit, job, train, weights, validation, .. } = self;
+        let Trainer { fit, job, train, weights, .. } = self;
         let (done, size) = (fit.rows(), fit.options.batch_size);
-        if validation.is_own && done == 0 {
-            fit.forget();
-        }
         if done == 0 {
+            fit.turn_to(RowsOf::Training);
             let epoch = fit.epochs() + 1;
             train.begin(epoch, epoch == fit.options.epochs);
         }

@@ -11,7 +11,7 @@ use super::validation::{Validation, judge};
 use super::{EpochPart, EpochRecord, Judged, Losses, Options, checks, warnings};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::gradient::{ObservedLoss, Spread};
+use crate::gradient::{ObservedLoss, RowsOf, Spread};
 use crate::graph::Gives;
 use crate::model::Model;
 use crate::stream::{Batch, Epoch, EventLocation, Mixing, Settings, Stream, Window};
@@ -141,7 +141,7 @@ impl StreamTrainer {
 
     /// Writes a checkpoint now, if the options name a file for it and no epoch runs.
     pub fn checkpoint(&mut self) -> Result<()> {
-        if self.rows == 0 { self.fit.checkpoint() } else { Ok(()) }
+        if self.rows == 0 { self.fit.checkpoint() } else { self.fit.settle() }
     }
 
     /// Epochs that have ended.
@@ -178,6 +178,7 @@ impl StreamTrainer {
         self.rows += used as u64;
         // A single event is the last one of an epoch, behind whole batches: another one in each epoch where events are shuffled.
         if used > 1 || self.fit.takes_one() {
+            self.fit.turn_to(RowsOf::Training);
             self.fit.forget();
             let weights = self.fit.loss_weights(Events::of_batch(&self.table));
             let events = Events::of_batch(&self.table).weighted(weights.as_deref());
@@ -197,7 +198,10 @@ impl StreamTrainer {
 
     /// After the last window: the losses of the epoch. `validation` is the dataset that [`new`](Self::new) got for it.
     pub fn losses(&mut self, validation: Option<&Dataset>) -> Result<Losses> {
-        self.held.finish();
+        self.fit.turn_to(RowsOf::Validation);
+        if self.held.finish() {
+            self.fit.forget();
+        }
         let weight = self.fit.total(std::mem::take(&mut self.weight));
         let train = self.fit.train_loss(positive_weight(weight, "training")?)?;
         self.expected = std::mem::take(&mut self.rows);
@@ -247,7 +251,6 @@ impl StreamTrainer {
         let weights = self.fit.loss_weights(events);
         let (events, order) = (events.weighted(weights.as_deref()), in_order(&self.held.table));
         let weight = self.fit.total(events.weight_of(&order));
-        self.fit.forget();
         self.fit.evaluate_own(events, &order, positive_weight(weight, "validation")?)
     }
 
@@ -304,11 +307,14 @@ impl Held {
         }
     }
 
-    fn finish(&mut self) {
-        if !self.complete {
+    /// Chooses, once; returns whether that was now.
+    fn finish(&mut self) -> bool {
+        let chooses = !self.complete;
+        if chooses {
             self.choose();
         }
         self.complete = true;
+        chooses
     }
 
     /// Keeps `limit` events, in the order of their hashes.

@@ -6,6 +6,7 @@ use super::fit::{Events, Fit, positive_weight};
 use super::job::Job;
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::gradient::RowsOf;
 use crate::model::Model;
 
 /// Some rows of a dataset.
@@ -56,7 +57,7 @@ impl Validation {
             return Ok(None);
         }
         if self.is_own {
-            fit.forget();
+            fit.turn_to(RowsOf::Validation);
         }
         let weights = if self.is_own { self.weights.as_deref() } else { weights };
         let events = Events::of(data)?.weighted(weights);

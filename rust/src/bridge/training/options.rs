@@ -32,6 +32,7 @@ impl FitSpec {
             shuffle: self.shuffle,
             standardise: self.standardise,
             threads: self.threads,
+            gpu_parts: self.gpu_parts,
             device: self.device.clone(),
             optimiser: Optimiser::from_number(optimiser).ok_or_else(|| unknown("fOptimiser", optimiser))?,
             loss: match loss {
@@ -82,6 +83,7 @@ impl From<&Options> for FitSpec {
             shuffle: options.shuffle,
             standardise: options.standardise,
             threads: options.threads,
+            gpu_parts: options.gpu_parts,
             device: options.device.clone(),
             optimiser: options.optimiser as u8,
             loss: options.loss.map_or(0, |loss| 1 + loss as u8),

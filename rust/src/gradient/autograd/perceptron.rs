@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 
-use super::super::{BackEnd, Engine, Rows, Settings, Snapshot, Steps};
+use super::super::{BackEnd, Engine, Rows, RowsOf, Settings, Snapshot, Steps};
 use crate::dataset::Scaler;
 use crate::error::Error;
 use crate::graph::{Activation, Graph, Loss, Node, Op};
@@ -42,6 +42,8 @@ pub struct AutogradEngine {
     parameters: Tensor,
     optimiser: TensorOptimiser,
     data: Option<DeviceRows>,
+    /// Which events those are.
+    of: RowsOf,
 }
 
 /// A dataset's rows, standardised, on the device.
@@ -71,7 +73,7 @@ impl AutogradEngine {
             Ok((parameters, optimiser))
         };
         let (parameters, optimiser) = on_device()?;
-        Ok(AutogradEngine { optimiser, graph, settings, device, parameters, data: None })
+        Ok(AutogradEngine { optimiser, graph, settings, device, parameters, data: None, of: RowsOf::Training })
     }
 
     /// Freezes these parts of the parameters, which are disjoint and in order.
@@ -171,6 +173,13 @@ impl Engine for AutogradEngine {
             Ok(loss.f_double_value(&[])?)
         });
         Ok(losses.sum::<Result<f64>>()?)
+    }
+
+    fn turn_to(&mut self, of: RowsOf) {
+        if self.of != of {
+            self.forget();
+        }
+        self.of = of;
     }
 
     fn forget(&mut self) {

@@ -30,6 +30,7 @@ const DOUBLES: c_int = 1;
 const SUMS_IN_FLOAT: c_int = 68;
 const SUMS_IN_DOUBLE: c_int = 70;
 const SUMS_OF_TF32: c_int = 77;
+const SUMS_OF_BF16: c_int = 75;
 const TRANSPOSED: c_int = 1;
 const ADDS_BIAS: u32 = 4;
 
@@ -155,6 +156,8 @@ pub(super) struct Cublas {
     handle: Handle,
     context: Arc<Context>,
     choices: Mutex<Algorithms>,
+    /// What it does not multiply, and why.
+    refused: Vec<(Numbers, String)>,
     /// Keeps the code where it is.
     _library: Library,
 }
@@ -186,12 +189,27 @@ impl Cublas {
         let mut handle = ptr::null_mut();
         // SAFETY: the handle is a variable's.
         check(context.enter(|| unsafe { (functions.create)(&mut handle) })?, "cublasLtCreate")?;
-        Ok(Cublas { functions, handle, context: context.clone(), choices: Mutex::default(), _library: library })
+        Ok(Cublas {
+            functions,
+            handle,
+            context: context.clone(),
+            choices: Mutex::default(),
+            refused: Vec::new(),
+            _library: library,
+        })
     }
 
     /// Whether the library has this product, wherever its numbers begin; else what it says.
     pub fn check(&self, product: &MatrixProduct) -> Result<()> {
-        self.anywhere(product).map(|_| ())
+        match self.refused.iter().find(|(numbers, _)| *numbers == product.numbers) {
+            Some((_, why)) => Err(Error::Internal(why.clone())),
+            None => self.anywhere(product).map(|_| ()),
+        }
+    }
+
+    /// Multiplies no such numbers from now on.
+    pub fn refuse(&mut self, numbers: Numbers, why: String) {
+        self.refused.push((numbers, why));
     }
 
     /// The algorithm for numbers that begin anywhere.
@@ -280,6 +298,7 @@ impl Functions {
         let [sums, numbers] = match numbers {
             Numbers::Float => [SUMS_IN_FLOAT, FLOATS],
             Numbers::FloatAsTf32 => [SUMS_OF_TF32, FLOATS],
+            Numbers::FloatAsBf16 => [SUMS_OF_BF16, FLOATS],
             Numbers::Double => [SUMS_IN_DOUBLE, DOUBLES],
         };
         // SAFETY: the handle is a variable's.
@@ -376,9 +395,12 @@ mod tests {
             return;
         };
         let matrix = |is_transposed| Matrix { start: 1, is_transposed, leading: 9, stride: 90 };
-        for (numbers, is_transposed, bias) in
-            [(Numbers::Float, false, Some(2)), (Numbers::FloatAsTf32, true, None), (Numbers::Double, true, None)]
-        {
+        for (numbers, is_transposed, bias) in [
+            (Numbers::Float, false, Some(2)),
+            (Numbers::FloatAsTf32, true, None),
+            (Numbers::FloatAsBf16, true, None),
+            (Numbers::Double, true, None),
+        ] {
             let matrices = [matrix(is_transposed), matrix(!is_transposed), matrix(false)];
             let product = MatrixProduct { numbers, sizes: [2, 5, 7, 8], matrices, adds: true, bias };
             let places = Places { matrices: [256, 512, 1024], bias: 64, aside: 0 };

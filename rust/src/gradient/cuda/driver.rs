@@ -35,6 +35,7 @@ functions! {
     finish "cuCtxSynchronize" ();
     allocate "cuMemAlloc_v2" (*mut usize, usize);
     free "cuMemFree_v2" (usize);
+    memory "cuMemGetInfo_v2" (*mut usize, *mut usize);
     upload "cuMemcpyHtoD_v2" (usize, *const c_void, usize);
     download "cuMemcpyDtoH_v2" (*mut c_void, usize, usize);
     load "cuModuleLoadData" (*mut Handle, *const c_void);
@@ -64,8 +65,8 @@ pub struct Limits {
     pub shared: usize,
     /// Whether blocks may read each other's shared memory, as they may since compute capability 9.0.
     pub has_clusters: bool,
-    /// Whether products may be in TF32, as they may since compute capability 8.0.
-    pub has_tf32: bool,
+    /// Whether tensor cores multiply in TF32 and bfloat16, as they do since compute capability 8.0.
+    pub has_tensor_cores: bool,
 }
 
 /// `CUlaunchAttribute`.
@@ -164,7 +165,7 @@ impl Context {
             multiprocessors: size(multiprocessors),
             shared: size(shared),
             has_clusters: major >= 9,
-            has_tf32: major >= 8,
+            has_tensor_cores: major >= 8,
         };
         Ok(Context {
             functions,
@@ -210,6 +211,14 @@ impl Context {
         // Best effort: a lost device has no memory any more.
         // SAFETY: `allocate` gave the address, and nobody uses it again.
         let _ = self.within("cuMemFree", |f| unsafe { (f.free)(address) });
+    }
+
+    /// Bytes of its memory: those that nobody uses, and all.
+    pub fn bytes(&self) -> Result<[usize; 2]> {
+        let (mut unused, mut all) = (0, 0);
+        // SAFETY: the addresses are those of variables.
+        self.within("cuMemGetInfo", |f| unsafe { (f.memory)(&mut unused, &mut all) })?;
+        Ok([unused, all])
     }
 
     /// Copies to the GPU, after everything that runs there on the default stream.

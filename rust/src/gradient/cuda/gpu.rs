@@ -1,6 +1,6 @@
 //! A GPU that runs the kernels of programs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +29,10 @@ pub struct Gpu {
     multiplier: Arc<Multiplier>,
     /// Instead of NVRTC.
     compiler: Option<Arc<Compiler>>,
+    /// Equal parts of its multiprocessors, of which this one is used.
+    parts: usize,
+    /// What has been tried, and is right.
+    tried: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
 impl fmt::Debug for Gpu {
@@ -75,7 +79,13 @@ impl Gpu {
     /// By the driver at `path`, and without a library of products.
     pub fn open_by(path: &Path, index: u32) -> Result<Self> {
         let multiplier = Arc::new(Multiplier::new(Place::Nowhere));
-        Ok(Gpu { context: Arc::new(Context::open(path, index)?), multiplier, compiler: None })
+        Ok(Gpu {
+            context: Arc::new(Context::open(path, index)?),
+            multiplier,
+            compiler: None,
+            parts: 1,
+            tried: Arc::default(),
+        })
     }
 
     fn multiplying(self, place: Place) -> Self {
@@ -107,6 +117,31 @@ impl Gpu {
         Gpu { compiler: Some(Arc::new(make)), ..self }
     }
 
+    /// One of so many equal parts of its multiprocessors, for one of several networks that train at once. The memory is that of all.
+    pub fn part(self, parts: usize) -> Self {
+        Gpu { parts: parts.max(1), ..self }
+    }
+
+    /// In how many parts it trains.
+    pub fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// Bytes of its memory: those that nobody uses, and all.
+    pub fn bytes(&self) -> Result<[usize; 2]> {
+        self.context.bytes()
+    }
+
+    /// Whether `try_it` has succeeded here under this name, or does now.
+    pub fn tried(&self, name: &'static str, try_it: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tried.contains(name) {
+            try_it()?;
+            tried.insert(name);
+        }
+        Ok(())
+    }
+
     /// Its number, from 0 on.
     pub fn index(&self) -> usize {
         self.context.index
@@ -119,7 +154,8 @@ impl Gpu {
 
     /// Its limits.
     pub fn limits(&self) -> Limits {
-        self.context.limits
+        let all = self.context.limits;
+        Limits { multiprocessors: (all.multiprocessors / self.parts).max(1), ..all }
     }
 
     /// Why cuBLASLt does not multiply these matrices; `None`: it does.

@@ -43,28 +43,30 @@ impl Multiplier {
     }
 
     fn open(&self, gpu: &Gpu, context: &Arc<Context>, aside: &GpuMemory) -> Result<Arc<Cublas>> {
-        let library = match &self.place {
+        let mut library = match &self.place {
             Place::Nowhere => return Err(Error::Internal("no library of products was asked for".into())),
             Place::Beside => Cublas::find(context)?,
             Place::At(path) => Cublas::open(path, context)?,
         };
-        check(gpu, &library, aside)?;
+        for numbers in [Numbers::Float, Numbers::Double] {
+            check(gpu, &library, numbers, aside)?;
+        }
+        for numbers in Numbers::ROUNDED {
+            if let Err(error) = check(gpu, &library, numbers, aside) {
+                library.refuse(numbers, error.to_string());
+            }
+        }
         Ok(Arc::new(library))
     }
 }
 
 /// Multiplies matrices that are stored in several ways, one product after another, as part of a graph.
-fn check(gpu: &Gpu, library: &Cublas, aside: &GpuMemory) -> Result<()> {
-    for numbers in [Numbers::Float, Numbers::Double, Numbers::FloatAsTf32] {
-        for product in products(numbers) {
-            // Older GPUs have no TF32.
-            if numbers != Numbers::FloatAsTf32 || library.check(&product).is_ok() {
-                run(gpu, library, &product, aside)?;
-            }
-            let with_bias = MatrixProduct { bias: Some(3), ..product };
-            if library.check(&with_bias).is_ok() {
-                run(gpu, library, &with_bias, aside)?;
-            }
+fn check(gpu: &Gpu, library: &Cublas, numbers: Numbers, aside: &GpuMemory) -> Result<()> {
+    for product in products(numbers) {
+        run(gpu, library, &product, aside)?;
+        let with_bias = MatrixProduct { bias: Some(3), ..product };
+        if library.check(&with_bias).is_ok() {
+            run(gpu, library, &with_bias, aside)?;
         }
     }
     Ok(())
@@ -110,9 +112,15 @@ fn products(numbers: Numbers) -> Vec<MatrixProduct> {
 fn run(gpu: &Gpu, library: &Cublas, product: &MatrixProduct, aside: &GpuMemory) -> Result<()> {
     let &MatrixProduct { sizes: [batches, m, n, k], matrices: [a, b, c], adds, bias, .. } = product;
     let is_double = product.numbers == Numbers::Double;
-    let rounded = |number: f64| if is_double { number } else { f64::from(number as f32) };
+    // Where factors are rounded small integers, which never are.
+    let is_rounded = Numbers::ROUNDED.contains(&product.numbers);
+    let number = |wave: f64| match is_rounded {
+        true => (wave * 8.0).round(),
+        false if is_double => wave,
+        false => f64::from(wave as f32),
+    };
     let wave =
-        |count: usize, step: f64| (0..count).map(|i| rounded((i as f64 * step + 0.3).sin())).collect::<Vec<f64>>();
+        |count: usize, step: f64| (0..count).map(|i| number((i as f64 * step + 0.3).sin())).collect::<Vec<f64>>();
     let length = |matrix: &Matrix, [rows, columns]: [usize; 2]| {
         let outer = if matrix.is_transposed { columns } else { rows };
         matrix.start + batches * matrix.stride + outer * matrix.leading
@@ -139,7 +147,7 @@ fn run(gpu: &Gpu, library: &Cublas, product: &MatrixProduct, aside: &GpuMemory) 
         expected[place] = kept + terms.sum::<f64>() + added;
     }
     // More than sums of rounded terms can differ by, and much less than by factors of fewer digits.
-    let bound = 4.0 * k as f64 * product.numbers.rounding();
+    let bound = if is_rounded { 0.0 } else { 4.0 * k as f64 * product.numbers.rounding() };
     let got = download(&memory[2], expected.len(), is_double)?;
     // Not a number is no small difference either.
     if got.iter().zip(&expected).all(|(got, expected)| (got - expected).abs() <= bound) {

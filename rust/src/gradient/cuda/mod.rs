@@ -49,4 +49,4 @@ pub use multiply::{Matrix, MatrixProduct, Numbers};
 pub use nvrtc::{Cubin, Nvrtc};
 pub use program::{CudaProgram, Kernel, Launch, Run, Slot, Step, Waits, headers, kernels_text, text};
 pub use run::{Device, Memory};
-pub use training::{CudaEngine, Epoch, Form, Perceptron, Start, Stepwise, Tiling};
+pub use training::{CudaEngine, Epoch, Form, Perceptron, Sharing, Start, Stepwise, Tiling, bytes_of_fit};

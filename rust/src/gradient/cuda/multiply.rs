@@ -72,19 +72,19 @@ pub enum Numbers {
     Float,
     /// float32, whose factors are rounded to TF32: 11 significant bits and the range of float32. Sums are float32.
     FloatAsTf32,
+    /// float32, whose factors are rounded to bfloat16: 8 significant bits and the range of float32. Sums are float32.
+    FloatAsBf16,
     /// float64
     Double,
 }
 
 impl Numbers {
-    /// The largest relative error of a rounded factor or sum, or a bound of it.
+    /// Those whose products older GPUs do not have.
+    pub const ROUNDED: [Numbers; 2] = [Numbers::FloatAsTf32, Numbers::FloatAsBf16];
+
+    /// The largest relative error of a rounded sum, or a bound of it.
     pub fn rounding(self) -> f64 {
-        match self {
-            Numbers::Float => f64::from(f32::EPSILON),
-            // GPUs may cut digits off.
-            Numbers::FloatAsTf32 => (2.0_f64).powi(-10),
-            Numbers::Double => f64::EPSILON,
-        }
+        if self == Numbers::Double { f64::EPSILON } else { f64::from(f32::EPSILON) }
     }
 }
 
@@ -107,7 +107,11 @@ impl fmt::Display for MatrixProduct {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let [batches, m, n, k] = self.sizes;
         write!(f, "{batches} of [{m}, {k}] by [{k}, {n}]")?;
-        f.write_str(if self.numbers == Numbers::FloatAsTf32 { " in TF32" } else { "" })?;
+        f.write_str(match self.numbers {
+            Numbers::Float | Numbers::Double => "",
+            Numbers::FloatAsTf32 => " in TF32",
+            Numbers::FloatAsBf16 => " in bfloat16",
+        })?;
         f.write_str(if self.bias.is_some() { " with a bias" } else { "" })?;
         f.write_str(if self.adds { ", added" } else { "" })
     }

@@ -180,7 +180,7 @@ pub fn kernels_text<'a>(includes: &[&str], kernels: impl IntoIterator<Item = &'a
 }
 
 /// Names and texts of the headers that the text includes.
-pub fn headers() -> [(&'static str, &'static str); 11] {
+pub fn headers() -> [(&'static str, &'static str); 12] {
     macro_rules! kernels {
         ($name:literal) => {
             include_str!(concat!("../../../../cpp/kernels/", $name))
@@ -198,5 +198,6 @@ pub fn headers() -> [(&'static str, &'static str); 11] {
         ("machine.hpp", include_str!("training/machine.hpp")),
         ("step.hpp", include_str!("training/step.hpp")),
         ("epoch.hpp", include_str!("training/epoch.hpp")),
+        ("tensor_cores.hpp", include_str!("training/tensor_cores.hpp")),
     ]
 }

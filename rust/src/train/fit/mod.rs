@@ -1,5 +1,7 @@
 //! A fit to events from any source: an engine, and what happens around each batch and each epoch.
 
+#[cfg(test)]
+mod late;
 mod parts;
 mod resume;
 
@@ -19,7 +21,7 @@ use super::{EpochRecord, Judged, Losses, Options, checkpoint, checks, resolution
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::error::{Error, Result};
-use crate::gradient::{BackEnd, Choice, Engine, ObservedLoss, Rows, Spread, Steps, batches};
+use crate::gradient::{BackEnd, Choice, Engine, ObservedLoss, Rows, RowsOf, Spread, Steps, batches};
 use crate::graph::{Loss, NegativeWeights};
 use crate::model::{Model, Training};
 use crate::stream::Batch;
@@ -196,6 +198,18 @@ impl Fit {
         self.engine.forget();
     }
 
+    /// See [`Engine::turn_to`].
+    pub fn turn_to(&mut self, of: RowsOf) {
+        self.engine.turn_to(of);
+    }
+
+    /// Waits for the steps of all calls, so that the sum of the loss is complete.
+    pub fn settle(&mut self) -> Result<()> {
+        // Where processes train together no engine works ahead.
+        self.loss_sum += self.engine.settle()?;
+        self.check_finite("training loss", self.loss_sum, self.epochs + 1)
+    }
+
     /// Refuses a validation dataset of other columns or targets.
     pub fn check_alike(&self, other: &Dataset) -> Result<()> {
         let key = |column: &Column| (column.name.clone(), column.length, column.inner);
@@ -310,6 +324,7 @@ impl Fit {
 
     /// The mean loss of the epoch that ends here, whose events weigh `weight` together, in the units of the labels.
     pub fn train_loss(&mut self, weight: f64) -> Result<f64> {
+        self.settle()?;
         let loss = std::mem::take(&mut self.loss_sum) / weight;
         self.check_finite("training loss", loss, self.epochs + 1)?;
         self.watch.epoch(u64::from(self.epochs) + 1, loss, self.unit);

@@ -107,15 +107,16 @@ fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<(
     }
 }
 
-/// Refuses products in bfloat16 but by kernels of the CPU, and in TF32 but by those of a GPU.
+/// Refuses rounded products but by kernels, and in TF32 but by those of a GPU.
 fn check_precision(options: &Options, choice: &Choice) -> Result<()> {
-    let (name, remedy) = match (options.precision, choice.back_end) {
-        (Precision::Float32, _) | (Precision::BF16, BackEnd::Aot) | (Precision::TF32, BackEnd::Cuda) => return Ok(()),
-        (Precision::BF16, _) => ("kBF16", "only kernels, on the CPU, have products in bfloat16"),
-        (Precision::TF32, _) => ("kTF32", "only kernels on a GPU have products in TF32"),
+    let remedy = match (options.precision, choice.back_end) {
+        (Precision::Float32, _) | (_, BackEnd::Cuda) | (Precision::BF16, BackEnd::Aot) => return Ok(()),
+        (Precision::BF16, _) => "only kernels have products in bfloat16",
+        (Precision::TF32 | Precision::TF32x3, _) => "only kernels on a GPU have products in TF32",
     };
+    let (name, title) = (options.precision.enumerator(), choice.back_end.title());
     Err(Error::invalid(
-        format!("fPrecision = {name} for a fit that runs on {}", choice.describe(choice.back_end.title())),
+        format!("fPrecision = {name} for a fit that runs on {}", choice.describe(title)),
         format!("leave fPrecision as it is: {remedy}"),
     ))
 }
@@ -139,7 +140,7 @@ pub(super) fn engine(
     let custom_loss = custom_loss(model, options, own)?;
     if let (BackEnd::Cuda, Device::Cuda(index)) = (choice.back_end, device) {
         let on_libtorch = custom_loss.is_none() && can_libtorch(model);
-        return match gpu_engine(model, parameters, options.seed, custom_loss, settings, index) {
+        return match gpu_engine(model, parameters, options, custom_loss, settings, index) {
             Ok(engine) => Ok((Box::new(engine), choice)),
             // LibTorch would not round.
             Err(error) if options.precision != Precision::Float32 => Err(error),
@@ -209,7 +210,7 @@ fn can_libtorch(model: &Model) -> bool {
 fn gpu_engine(
     model: &Model,
     parameters: &[f32],
-    seed: u64,
+    options: &Options,
     custom_loss: Option<CustomLoss>,
     settings: Settings,
     index: usize,
@@ -221,7 +222,8 @@ fn gpu_engine(
         Network::Module(_) => None,
     };
     let loss = custom_loss.map(Arc::new);
-    let gpu = Gpu::shared(u32::try_from(index).unwrap_or(u32::MAX))?;
+    let gpu = Gpu::shared(u32::try_from(index).unwrap_or(u32::MAX))?.part(options.gpu_parts);
+    let seed = options.seed;
     let start = Start { parameters, state: model.state(), seed, frozen: model.frozen(), loss: loss.as_ref() };
     CudaEngine::new(module, graph, start, settings, gpu)
 }

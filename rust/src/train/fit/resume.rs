@@ -1,6 +1,6 @@
 //! Checkpoints of a fit, and resuming from one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::super::Options;
@@ -16,7 +16,8 @@ use crate::text;
 impl Fit {
     /// Writes a checkpoint, if the options name a file for it.
     pub fn checkpoint(&mut self) -> Result<()> {
-        let path = Path::new(&self.options.checkpoint);
+        self.settle()?;
+        let path = &PathBuf::from(&self.options.checkpoint);
         let is_first = self.job.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
         if path.as_os_str().is_empty() || !is_first {
             return Ok(());

@@ -45,6 +45,15 @@ inline void AddTo(Quad &sum, float factor, const Quad &x)
       sum.f[e] = std::fma(factor, x.f[e], sum.f[e]);
 }
 
+/// a[at] = A of z, and slope[at] = its derivative there, or 0 of a column that only fills up.
+template <typename A>
+inline void PutActivation(bool isOwn, float z, unsigned at, float *a, float *slope)
+{
+   a[at] = isOwn ? A::Value(z) : 0;
+   if (slope)
+      slope[at] = isOwn ? A::Slope(z) : 0;
+}
+
 /// a[R,O] = the function A of x[R,K] w[O,K]^T + b[O], and slope[R,O] = its derivative there; both are 0 past the first `Own` columns.
 /// Here and below few threads have large tiles, as numbers come from shared memory more slowly than they are multiplied.
 template <unsigned R, unsigned O, unsigned Own, unsigned K, typename A>
@@ -71,11 +80,8 @@ inline void Forward(const float *x, const float *w, const float *b, float *a, fl
    for (unsigned i = 0; i < kRows; ++i)
       CT_UNROLL(kColumns)
       for (unsigned j = 0; j < kColumns; ++j) {
-         const unsigned c = column + 32 * j, at = (row + 4 * i) * (O + kGap) + c;
-         const float z = sums[i][j] + b[c];
-         a[at] = c < Own ? A::Value(z) : 0;
-         if (slope)
-            slope[at] = c < Own ? A::Slope(z) : 0;
+         const unsigned c = column + 32 * j;
+         PutActivation<A>(c < Own, sums[i][j] + b[c], (row + 4 * i) * (O + kGap) + c, a, slope);
       }
 }
 
@@ -109,6 +115,18 @@ inline void Back(const float *dz, const float *w, float *d)
    }
 }
 
+/// to[O] = the sums over R rows of dz, each of which is Width numbers behind the last; with `adds` they are added to what is there.
+template <unsigned R, unsigned O, unsigned Width>
+inline void BiasGradient(const float *dz, float *to, bool adds)
+{
+   for (unsigned o = threadIdx.x; o < O; o += kThreads) {
+      float sum = adds ? to[o] : 0;
+      for (unsigned r = 0; r < R; ++r)
+         sum += dz[r * Width + o];
+      to[o] = sum;
+   }
+}
+
 /// to[O,K] and, behind it, to[O]: the sums over R rows of dz x and of dz; with `adds` they are added to what is there.
 template <unsigned R, unsigned O, unsigned K>
 inline void Gradient(const float *dz, const float *x, float *to, bool adds)
@@ -131,12 +149,7 @@ inline void Gradient(const float *dz, const float *x, float *to, bool adds)
          there = sums[i];
       }
    }
-   for (unsigned o = threadIdx.x; o < O; o += kThreads) {
-      float sum = adds ? to[O * (K + kGap) + o] : 0;
-      for (unsigned r = 0; r < R; ++r)
-         sum += dz[r * (O + kGap) + o];
-      to[O * (K + kGap) + o] = sum;
-   }
+   BiasGradient<R, O, O + kGap>(dz, to + O * (K + kGap), adds);
 }
 
 /// parts[R, kThreads / R, O] = parts of the sums of x[R,K] w[O,K]^T, of few outputs.
@@ -199,12 +212,7 @@ inline void NarrowGradient(const float *dz, const float *x, float *to, bool adds
          sum = std::fma(dz[r * O + o], x[r * (K + kGap) + k], sum);
       there = sum;
    }
-   for (unsigned o = threadIdx.x; o < O; o += kThreads) {
-      float sum = adds ? to[O * (K + kGap) + o] : 0;
-      for (unsigned r = 0; r < R; ++r)
-         sum += dz[r * O + o];
-      to[O * (K + kGap) + o] = sum;
-   }
+   BiasGradient<R, O, O>(dz, to + O * (K + kGap), adds);
 }
 
 /// Rows in memory.

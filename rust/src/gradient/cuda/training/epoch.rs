@@ -1,7 +1,7 @@
 //! A perceptron that makes the steps of many batches in one kernel.
 
 use super::super::super::Settings;
-use super::super::gpu::{Gpu, GpuKernels, GpuMemory, uploaded};
+use super::super::gpu::{Gpu, GpuKernels, GpuMemory, GpuStream, uploaded};
 use super::super::program::Kernel;
 use super::super::run::Device;
 use super::form::{Call, Form, sum_of};
@@ -22,6 +22,8 @@ pub struct Epoch {
     gradients: GpuMemory,
     losses: GpuMemory,
     arrived: GpuMemory,
+    /// Blocks of the call that was started, each with a loss.
+    blocks: usize,
 }
 
 impl Epoch {
@@ -52,7 +54,7 @@ impl Epoch {
         let code = gpu.compile(&INCLUDES, &kernels)?;
         let loaded = gpu.load(&kernels, &code)?;
         Ok(Epoch {
-            clusters: Self::clusters(&loaded, &perceptron, multiprocessors)?,
+            clusters: Self::clusters(&loaded, &perceptron, gpu)?,
             kernels: loaded,
             // What lies in the gaps is never written, but read. Clusters have two halves.
             gradients: uploaded(gpu, &vec![0.0_f32; 2 * multiprocessors * perceptron.length()])?,
@@ -60,16 +62,19 @@ impl Epoch {
             arrived: gpu.memory(MOST_IN_CLUSTER * COUNTER_STRIDE * size_of::<u32>())?,
             perceptron,
             multiprocessors,
+            blocks: 0,
         })
     }
 
     /// Clusters, or single blocks, that train at once.
-    fn clusters(kernels: &GpuKernels, perceptron: &Perceptron, multiprocessors: usize) -> Result<usize> {
+    fn clusters(kernels: &GpuKernels, perceptron: &Perceptron, gpu: &Gpu) -> Result<usize> {
+        let (multiprocessors, parts) = (gpu.limits().multiprocessors, gpu.parts());
         let [train, _] = perceptron.kernels();
         // Single blocks are no clusters to the driver: each has a multiprocessor.
         let most = match train.cluster {
             0 | 1 => multiprocessors,
-            size => kernels.clusters(train, THREADS as u32)?.min(multiprocessors / size as usize),
+            // Those that the whole GPU has, and the others train at the same time.
+            size => (kernels.clusters(train, THREADS as u32)? / parts).min(multiprocessors / size as usize),
         };
         if most > 0 {
             return Ok(most);
@@ -78,7 +83,7 @@ impl Epoch {
     }
 
     /// Blocks for batches of up to this many rows.
-    fn blocks(&self, trains: bool, rows: usize) -> usize {
+    fn blocks_for(&self, trains: bool, rows: usize) -> usize {
         let tiles = rows.div_ceil(self.perceptron.tiling().rows).max(1);
         if !trains {
             return tiles.min(self.multiprocessors);
@@ -105,12 +110,13 @@ impl Form for Epoch {
         usize::MAX
     }
 
-    fn run(&mut self, trains: bool, call: &Call) -> Result<f64> {
-        let [train, evaluate] = self.perceptron.kernels();
+    fn start(&mut self, trains: bool, call: &Call) -> Result<()> {
+        self.blocks = 0;
         if call.counts.is_empty() {
-            return Ok(0.0);
+            return Ok(());
         }
-        let blocks = self.blocks(trains, call.counts.iter().copied().max().unwrap_or(0));
+        let blocks = self.blocks_for(trains, call.counts.iter().copied().max().unwrap_or(0));
+        let [train, evaluate] = self.perceptron.kernels();
         let (dataset, stream) = (call.dataset, call.stream.number());
         let [parameters, first, second] = call.state;
         self.arrived.clear(stream)?;
@@ -131,13 +137,19 @@ impl Form for Epoch {
         ];
         let kernel = if trains { train } else { evaluate };
         self.kernels.on_stream(stream).launch(kernel, [blocks as u32, THREADS as u32], &addresses)?;
-        call.stream.synchronise()?;
-        sum_of(&self.losses, blocks)
+        self.blocks = blocks;
+        Ok(())
+    }
+
+    fn finish(&mut self, stream: &GpuStream) -> Result<f64> {
+        stream.synchronise()?;
+        sum_of(&self.losses, self.blocks)
     }
 
     fn describe(&self) -> String {
         let Tiling { rows, cluster } = self.perceptron.tiling();
-        format!("many steps in one kernel, tiles of {rows} rows, clusters of {}", cluster.max(1))
+        let (size, precision) = (cluster.max(1), self.perceptron.precision().name());
+        format!("many steps in one kernel, tiles of {rows} rows, clusters of {size}, products in {precision}")
     }
 }
 

@@ -44,8 +44,11 @@ pub trait Form: Send {
     fn set_state(&mut self, _: &[f32]) -> Result<()> {
         Ok(())
     }
-    /// Makes the steps of some batches, or sums their loss only; returns the sum of weight times loss, when all is done.
-    fn run(&mut self, trains: bool, call: &Call) -> Result<f64>;
+    /// Begins to make the steps of some batches, or to sum their loss only. What the call names stays where it is until
+    /// [`finish`](Self::finish), which comes before the next call. Where memory is short nothing has begun.
+    fn start(&mut self, trains: bool, call: &Call) -> Result<()>;
+    /// Waits for what was started on the stream; returns the sum of weight times loss.
+    fn finish(&mut self, stream: &GpuStream) -> Result<f64>;
     /// For people.
     fn describe(&self) -> String;
 }

@@ -1,7 +1,7 @@
-//! Losses and updates as the names and numbers that `step.hpp` has for them.
+//! Losses, updates and roundings as the names and numbers that `step.hpp` and `tensor_cores.hpp` have for them.
 
 use super::super::super::Settings;
-use crate::graph::{Loss, Optimiser};
+use crate::graph::{Loss, Optimiser, Precision};
 use crate::optimiser::{BETA1, BETA2, EPSILON};
 
 /// C++'s class of a loss.
@@ -14,6 +14,16 @@ pub fn loss_name(loss: Loss) -> &'static str {
         Loss::Focal => "MeanLoss<FocalTerm>",
         Loss::Quantile => "MeanLoss<QuantileTerm>",
         Loss::Gaussian => "GaussianLoss",
+    }
+}
+
+/// C++'s class of rounded factors.
+pub fn factors_name(precision: Precision) -> Option<&'static str> {
+    match precision {
+        Precision::Float32 => None,
+        Precision::BF16 => Some("Bf16"),
+        Precision::TF32 => Some("Tf32"),
+        Precision::TF32x3 => Some("Tf32x3"),
     }
 }
 

@@ -4,12 +4,12 @@ use super::super::super::Settings;
 use super::super::super::jit::emit;
 use super::super::kernel::kernel;
 use super::super::program::{Kernel, Waits, kernels_text};
-use super::laws::{loss_name, rule_text, update_name};
+use super::laws::{factors_name, loss_name, rule_text, update_name};
 use crate::error::{Error, Result};
-use crate::graph::{Activation, Graph, Node, Op};
+use crate::graph::{Activation, Graph, Node, Op, Precision};
 
 /// Files that the text includes.
-pub const INCLUDES: [&str; 1] = ["epoch.hpp"];
+pub const INCLUDES: [&str; 2] = ["epoch.hpp", "tensor_cores.hpp"];
 /// Numbers of rows of a tile for which there are templates.
 pub const TILE_ROWS: [usize; 3] = [8, 16, 32];
 /// Most blocks of a cluster that every GPU with clusters takes.
@@ -84,6 +84,7 @@ pub struct Perceptron {
     layers: Vec<Layer>,
     targets: usize,
     tiling: Tiling,
+    precision: Precision,
     /// That trains, and that evaluates.
     kernels: [Kernel; 2],
 }
@@ -94,9 +95,14 @@ impl Perceptron {
         if settings.rule().changes_gradient() {
             return Err(refuse("a bound of the gradient, or an L1 term"));
         }
-        let layers = layers(graph)?;
-        let targets = settings.loss.targets(graph.outputs());
-        let mut made = Perceptron { layers, targets, tiling, kernels: [Kernel::default(), Kernel::default()] };
+        let (layers, precision) = (layers(graph)?, settings.precision);
+        if precision != Precision::Float32 && layers.iter().all(|layer| layer.is_narrow) {
+            return Err(refuse(&format!(
+                "at most {NARROW} outputs and no hidden layer, of which nothing would be rounded"
+            )));
+        }
+        let (targets, kernels) = (settings.loss.targets(graph.outputs()), [Kernel::default(), Kernel::default()]);
+        let mut made = Perceptron { layers, targets, tiling, precision, kernels };
         made.kernels = [true, false].map(|trains| made.kernel(settings, trains));
         Ok(made)
     }
@@ -109,6 +115,11 @@ impl Perceptron {
     /// The kernels, as CUDA C++.
     pub fn text(&self) -> String {
         kernels_text(&INCLUDES, &self.kernels)
+    }
+
+    /// Precision of the factors of a fit's products.
+    pub fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// Numbers of the parameters with their gaps.
@@ -248,6 +259,14 @@ impl Perceptron {
         );
     }
 
+    /// The name of a function for layers that are not narrow, up to its template arguments.
+    fn product(&self, function: &str, trains: bool) -> String {
+        match factors_name(self.precision) {
+            Some(factors) if trains => format!("Rounded{function}<{factors}, "),
+            _ => format!("{function}<"),
+        }
+    }
+
     /// Activations and slopes of all layers but a narrow last one.
     fn forward(&self, text: &mut String, places: &SharedLayout, trains: bool) {
         for (index, layer) in self.layers.iter().enumerate() {
@@ -266,7 +285,8 @@ impl Perceptron {
                 let slope = if has_slope { format!("s + {slope}") } else { "nullptr".into() };
                 emit!(
                     *text,
-                    "         Forward<{rows}, {}, {}, {depth}, {}>(s + {from}, s + {weights}, s + {bias}, s + {to}, {slope});",
+                    "         {}{rows}, {}, {}, {depth}, {}>(s + {from}, s + {weights}, s + {bias}, s + {to}, {slope});",
+                    self.product("Forward", trains),
                     layer.rows(),
                     layer.outputs,
                     activation_text(layer.activation)
@@ -308,15 +328,16 @@ impl Perceptron {
             let (is_last, depth) = (index + 1 == self.layers.len(), layer.depth());
             let given = if is_last { places.outputs() } else { places.hidden[index][1] };
             let (from, weights) = (places.input(index), layer.start);
-            let (narrow, outputs) = if layer.is_narrow { ("Narrow", layer.outputs) } else { ("", layer.rows()) };
+            let name = |of: &str| if layer.is_narrow { format!("Narrow{of}<") } else { self.product(of, true) };
+            let (outputs, gradient, back) = (layer.rows(), name("Gradient"), name("Back"));
             emit!(
                 *text,
-                "         {narrow}Gradient<{rows}, {outputs}, {depth}>(s + {given}, s + {from}, gradient + {weights}, adds);"
+                "         {gradient}{rows}, {outputs}, {depth}>(s + {given}, s + {from}, gradient + {weights}, adds);"
             );
             if index > 0 {
                 emit!(
                     *text,
-                    "         {narrow}Back<{rows}, {outputs}, {depth}>(s + {given}, s + {weights}, s + {});\n         \
+                    "         {back}{rows}, {outputs}, {depth}>(s + {given}, s + {weights}, s + {});\n         \
                      __syncthreads();",
                     places.hidden[index - 1][1]
                 );

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::super::Settings;
 use super::super::super::pass::index_out_of_range;
-use super::super::gpu::{Gpu, GpuKernels, GpuMemory, downloaded, uploaded};
+use super::super::gpu::{Gpu, GpuKernels, GpuMemory, GpuStream, Recording, downloaded, uploaded};
 use super::super::multiply::Numbers;
 use super::super::own::check_activations;
 use super::super::program::{CudaProgram, Kernel};
@@ -24,7 +24,7 @@ use crate::gradient::CustomLoss;
 use crate::graph::{Captured, Mode, Module, Precision};
 
 /// Rows of an evaluation; few programs must do for all numbers of rows.
-const EVALUATED_ROWS: usize = 4096;
+pub const EVALUATED_ROWS: usize = 4096;
 const FEWEST_EVALUATED: usize = 64;
 
 /// See the module's documentation.
@@ -53,6 +53,8 @@ pub struct Stepwise {
     refused: GpuMemory,
     /// For the numbers of rows that came.
     passes: Vec<Pass>,
+    /// Steps that may still run.
+    recordings: Vec<Recording>,
 }
 
 /// A program for a number of rows with its memory.
@@ -101,12 +103,11 @@ impl Stepwise {
             module: Arc::clone(module),
             settings,
             passes: Vec::new(),
+            recordings: Vec::new(),
         };
         // What has no kernel is refused now.
         let first = made.pass(Mode::Training, settings.batch_size)?;
-        if settings.precision == Precision::TF32 {
-            check_tf32(&made.passes[first].program, gpu)?;
-        }
+        check_precision(settings.precision, &made.passes[first].program)?;
         Ok(made)
     }
 
@@ -246,17 +247,21 @@ impl Stepwise {
     }
 }
 
-/// Refuses TF32 where nothing would be rounded.
-fn check_tf32(program: &CudaProgram, gpu: &Gpu) -> Result<()> {
-    let why = match &program.obstacle {
-        _ if !gpu.limits().has_tf32 => "the GPU has none (compute capability 8.0 or newer has)",
+/// Refuses a precision in which nothing would be multiplied.
+fn check_precision(precision: Precision, program: &CudaProgram) -> Result<()> {
+    let why = match (precision, &program.obstacle) {
+        (Precision::Float32, _) => return Ok(()),
+        (Precision::TF32x3, _) => "only those of perceptrons that do are",
         _ if program.products().count() > 0 => return Ok(()),
-        Some(why) => why,
-        None => "no product of a batch has 67 million multiplications",
+        (_, Some(why)) => why,
+        _ => "no product of a batch has 67 million multiplications",
     };
+    let name = precision.enumerator();
     Err(Error::invalid(
-        format!("fPrecision = kTF32, but nothing would run in TF32: {why}"),
-        "leave fPrecision as it is, or raise fBatchSize",
+        format!(
+            "fPrecision = {name}, but no product would be rounded: the network does not train by one kernel, and {why}"
+        ),
+        "leave fPrecision as it is; the page training.md says which networks train by one kernel",
     ))
 }
 
@@ -264,6 +269,7 @@ fn check_tf32(program: &CudaProgram, gpu: &Gpu) -> Result<()> {
 fn floats(mode: Mode, precision: Precision) -> Numbers {
     match (mode, precision) {
         (Mode::Training, Precision::TF32) => Numbers::FloatAsTf32,
+        (Mode::Training, Precision::BF16) => Numbers::FloatAsBf16,
         _ => Numbers::Float,
     }
 }
@@ -304,26 +310,35 @@ impl Form for Stepwise {
         self.state.upload(state)
     }
 
-    fn run(&mut self, trains: bool, call: &Call) -> Result<f64> {
+    fn start(&mut self, trains: bool, call: &Call) -> Result<()> {
         let mode = if trains { Mode::Training } else { Mode::Evaluation };
         self.refused.clear(call.stream.number())?;
         self.losses.clear(call.stream.number())?;
         self.place.clear(call.stream.number())?;
-        let mut done = 0;
+        self.recordings.clear();
+        let (mut done, mut times) = (0, Vec::new());
         while done < call.counts.len() {
             let rows = self.rows_of(mode, call.counts[done]);
             let same = call.counts[done..].iter().take_while(|&&count| self.rows_of(mode, count) == rows).count();
             let index = self.pass(mode, rows)?;
             let pass = &self.passes[index];
-            let step = call.stream.captured(|| self.launch(pass, call))?;
-            for _ in 0..same {
-                call.stream.replay(&step)?;
-            }
-            // The recording must outlive its runs.
-            call.stream.synchronise()?;
+            self.recordings.push(call.stream.captured(|| self.launch(pass, call))?);
+            times.push(same);
             done += same;
         }
-        call.stream.synchronise()?;
+        // All of them are ready before the first one runs.
+        for (step, count) in self.recordings.iter().zip(times) {
+            for _ in 0..count {
+                call.stream.replay(step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, stream: &GpuStream) -> Result<f64> {
+        let finished = stream.synchronise();
+        self.recordings.clear();
+        finished?;
         match downloaded::<u32>(&self.refused, 1)?[..] {
             [0] => sum_of(&self.losses, MOST_SUMS),
             [loss::IN_LOSS] => Err(loss::out_of_range()),
