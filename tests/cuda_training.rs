@@ -15,7 +15,7 @@ use cladtorch::gradient::{
 };
 use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Op, Optimiser, Precision};
 use cladtorch::optimiser::Clip;
-use support::cuda_host::{LocalMemory, cublas_obstacle, driver, gpu_on_host};
+use support::cuda_host::{LocalMemory, cublas_obstacle, driver, gpu_of_size, gpu_on_host};
 use support::events::Events;
 use support::graph::losses;
 use support::graph::modules::{self, CASES};
@@ -439,6 +439,42 @@ fn calls_that_overlap_make_the_steps_of_aot() {
     let folder = tempfile::tempdir().unwrap();
     let failures = overlapping(&gpu_on_host(folder.path(), str::to_owned));
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Where only one of the datasets fits, each makes room for the other: for validation, and for the window of a stream that comes while
+/// the GPU trains on the one before. Where none fits the fit ends with words, and can go on.
+#[test]
+fn datasets_take_turns_where_memory_is_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = |case: Case| Case { events: 20_000, ..case };
+    for (case, is_whole) in [(large(cases().swap_remove(0)), true), (large(cases().swap_remove(0)), false)] {
+        let [first, mut second] = [Data::new(&case), Data::new(&case)];
+        second.features.iter_mut().for_each(|x| *x = 1.0 - *x);
+        let order = &first.order()[..200];
+        let run = |engine: &mut dyn Engine| {
+            let mut loss = engine.train(first.rows(), order, &0.01).unwrap();
+            engine.turn_to(RowsOf::Validation);
+            let judged = engine.evaluate(second.rows(), order).unwrap();
+            engine.turn_to(RowsOf::Training);
+            loss += engine.train(first.rows(), order, &0.01).unwrap();
+            engine.forget();
+            loss += engine.train(second.rows(), order, &0.01).unwrap();
+            loss += engine.settle().unwrap();
+            Outcome { losses: [loss, judged, 1.0], end: engine.snapshot().unwrap() }
+        };
+        // A copy has 2.4 MB.
+        let gpu = gpu_of_size(folder.path(), "ROOM=4200000", str::to_owned);
+        let mut ours = engine(&gpu, &case, is_whole);
+        let mut aot = AotEngine::new(case.graph(), &start(&case.graph()), case.settings, 1).unwrap();
+        let apart = distance(&run(&mut ours), &run(&mut aot));
+        assert!(apart <= TOLERANCE, "{}: {apart:e}", name(&case, is_whole));
+        ours.forget();
+        let rest = gpu.memory(1_500_000).unwrap();
+        let error = ours.train(first.rows(), order, &0.01).unwrap_err().to_string();
+        assert!(error.contains("OUT_OF_MEMORY") && error.contains("use fewer events"), "{error}");
+        drop(rest);
+        ours.train(first.rows(), order, &0.01).unwrap();
+    }
 }
 
 /// A part of a GPU makes the same steps, up to the order of sums.

@@ -1,5 +1,5 @@
 // A driver whose GPU is the host: modules are names of libraries that tests/cuda/host.rs made. VERSION, DEVICES and
-// LOST define its faults, MULTIPROCESSORS its size; it has 64 MiB of memory for each allocation, and refuses calls without a current
+// LOST define its faults, MULTIPROCESSORS and ROOM its size; it has 64 MiB of memory for each allocation, and refuses calls without a current
 // context. Streams run as late as they may, when something waits for them, and what is given back is overwritten.
 #include <cstdint>
 #include <cstdlib>
@@ -21,6 +21,9 @@
 #endif
 #ifndef DEVICES
 #define DEVICES 1
+#endif
+#ifndef ROOM
+#define ROOM (size_t(8) << 30)
 #endif
 #ifndef MULTIPROCESSORS
 #define MULTIPROCESSORS 6
@@ -152,15 +155,20 @@ int cuMemAlloc_v2(uintptr_t *address, size_t bytes)
 {
    if (bytes == 0 || bytes > 64 << 20)
       return Within(bytes ? 2 : 1);
+   const std::lock_guard<std::mutex> lock(gMutex);
+   size_t all = bytes;
+   for (const auto &memory : gMemory)
+      all += memory.second;
+   if (all > ROOM)
+      return Within(2);
    *address = reinterpret_cast<uintptr_t>(std::malloc(bytes));
    std::memset(reinterpret_cast<void *>(*address), 0xff, bytes); // not a number
-   const std::lock_guard<std::mutex> lock(gMutex);
    gMemory[*address] = bytes;
    return Within(0);
 }
 int cuMemGetInfo_v2(size_t *unused, size_t *all)
 {
-   *all = size_t(8) << 30;
+   *all = ROOM;
    *unused = size_t(4) << 30;
    return Within(0);
 }
@@ -245,6 +253,11 @@ int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long lo
    const std::lock_guard<std::mutex> lock(gMutex);
    gGraphs.insert(*executable);
    return Within(0);
+}
+int cuGraphUpload(void *executable, void *)
+{
+   const std::lock_guard<std::mutex> lock(gMutex);
+   return Within(gGraphs.count(executable) ? 0 : 400);
 }
 int cuGraphLaunch(void *executable, void *stream)
 {

@@ -83,8 +83,13 @@ pub fn cublas_obstacle(gpu: &Gpu) -> Option<String> {
 
 /// A GPU that is the host, by such a driver and cuBLASLt, whose compiler changes the code first.
 pub fn gpu_on_host(folder: &Path, text: impl Fn(&str) -> String + Send + Sync + 'static) -> Gpu {
+    gpu_of_size(folder, "", text)
+}
+
+/// The same by a driver with this fault or size.
+pub fn gpu_of_size(folder: &Path, size: &str, text: impl Fn(&str) -> String + Send + Sync + 'static) -> Gpu {
     let libraries = Mutex::new(Vec::new());
-    let driver = driver(folder, "");
+    let driver = driver(folder, size);
     Gpu::open_by(&driver, 0).unwrap().with_cublas(&driver).with_compiler(move |of, kernels| {
         let host = Host::compile_kernels(&text(of), kernels);
         let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();

@@ -108,7 +108,7 @@ enum EPrecision {
    /// bfloat16: float32 rounded to 8 significant bits, to the nearest (Kalamkar et al. 2019). Sums, parameters, activations, losses
    /// and the optimiser stay float32, and so do validation and predictions. It needs a processor with AVX512-BF16, or a GPU.
    kBF16 = 1,
-   /// TF32: factors are rounded to 11 significant bits, on a GPU. Sums and all else stay float32.
+   /// TF32: factors are rounded to 11 significant bits, on a GPU (large products of cuBLASLt: may be). Sums and all else stay float32.
    kTF32 = 2,
    /// Each factor as the sum of two numbers in TF32, 22 significant bits: three products on a GPU instead of one
    /// (Ootomo and Yokota 2022).
@@ -197,11 +197,11 @@ struct FitOptions {
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< where kClad has no kernels autograd runs, and Fit says so
-   /// Rounds the factors of products, so that they take less time: see the page training.md. Fit throws where LibTorch's autograd runs
-   /// and where no product would be rounded. On the CPU that is, for kBF16, without AVX512-BF16 and for a network without a linear layer
-   /// of more than one output that takes the events or is connected with another one by element-wise functions. On a GPU: for a network
-   /// that does not train by one kernel if no product of a batch has 67 million multiplications, and always with kTF32x3. kTF32 and
-   /// kTF32x3 need a GPU.
+   /// Rounds the factors of products, so that they can take less time: see the page training.md. Fit throws where LibTorch's autograd
+   /// runs and where no product would be rounded: with kBF16 on the CPU, without AVX512-BF16 or for a network without a linear layer of
+   /// more than one output that takes the events or is connected with another one by element-wise functions; on a GPU, for a network that
+   /// does not train by one kernel, with kTF32x3 always and otherwise if no product of a batch has 67 million multiplications. kTF32 and
+   /// kTF32x3 need a GPU of compute capability 8.0 or newer.
    EPrecision fPrecision = kFloat32;
    /// kMpi: trains with the other processes of an MPI job, all of which run the same macro; see Rank(). Each holds all
    /// events of a Dataset, or a part of them after Dataset::SetSharding(). Each reads its part of a Stream, whose

@@ -2,6 +2,7 @@
 //! turns.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
 use cladtorch::dataset::Scaler;
@@ -73,6 +74,10 @@ impl Case {
         self.sizes[self.sizes.len() - 1]
     }
 
+    fn loss(&self) -> Loss {
+        if self.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy }
+    }
+
     /// Whether torch.compile takes part.
     fn is_tuned(&self) -> bool {
         self.sizes == CASES[0].sizes && self.batch == TUNED
@@ -97,7 +102,57 @@ pub fn measure(device: Device, gpu: &Gpu, python: Option<&str>) -> Result<Vec<Va
             records.push(record(&name, who, &times, &check));
         }
     }
+    for batch in [256, 1024] {
+        records.push(side_by_side(&Case { sizes: CASES[0].sizes, batch }, gpu)?);
+    }
     Ok(records)
+}
+
+/// Networks that train side by side, as cross-validation and ensembles do.
+const AT_ONCE: usize = 5;
+
+/// Seconds of a step, divided by the networks that make one meanwhile.
+fn side_by_side(case: &Case, gpu: &Gpu) -> Result<Value, String> {
+    let words = |error: cladtorch::Error| error.to_string();
+    let graph = Graph::mlp(case.sizes, Activation::ReLU).map_err(words)?;
+    let settings = Settings { loss: case.loss(), batch_size: case.batch, ..Settings::default() };
+    let (events, start, steps) = (Events::new(case), start(&graph), case.steps());
+    let module = Arc::new(Module::of_graph(&graph, DType::Float32));
+    let engine = |_| {
+        let start = Start { parameters: &start, ..Start::default() };
+        CudaEngine::new(&module, Some(&graph), start, settings, gpu.clone().part(AT_ONCE)).map_err(words)
+    };
+    let mut engines = (0..AT_ONCE).map(engine).collect::<Result<Vec<_>, _>>()?;
+    let before = loss_of(&mut engines[0], &events)?;
+    let mut times = Vec::new();
+    for round in 0..=ROUNDS {
+        let order = events.order_of(round, steps * case.batch);
+        let begin = Instant::now();
+        thread::scope(|scope| {
+            let (events, order) = (&events, &order);
+            let train = engines.iter_mut().map(|engine| scope.spawn(move || timed_steps(engine, events, order, steps)));
+            let threads: Vec<_> = train.collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("a fit's thread").map(|_| ()))
+        })?;
+        // The first round warms up.
+        if round > 0 {
+            times.push(begin.elapsed().as_secs_f64() / (steps * AT_ONCE) as f64);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let losses = engines.iter_mut().map(|engine| loss_of(engine, &events)).collect::<Result<Vec<f64>, String>>()?;
+    if losses.iter().any(|&loss| loss != losses[0] || loss.is_nan() || loss >= before) {
+        return Err(format!("{AT_ONCE} equal networks side by side: a loss of {before} became {losses:?}"));
+    }
+    let (name, check) = (format!("{AT_ONCE} x {}/{}", case.sizes(), case.batch), format!("loss {:.4}", losses[0]));
+    println!("{name:<28} {:<24} {}, {check}", OURS[0].1, microseconds(&times));
+    Ok(record(&name, OURS[0].1, &times, &check))
+}
+
+/// The mean over all events.
+fn loss_of(engine: &mut dyn Engine, events: &Events) -> Result<f64, String> {
+    let loss = engine.evaluate(events.rows(), &events.order).map_err(|error| error.to_string())?;
+    Ok(loss / events.order.len() as f64)
 }
 
 type Times<'a> = (&'a str, Vec<f64>, String);
@@ -111,8 +166,7 @@ fn in_turns<'a>(
 ) -> Result<Vec<Times<'a>>, String> {
     let words = |error: cladtorch::Error| error.to_string();
     let graph = Graph::mlp(case.sizes, Activation::ReLU).map_err(words)?;
-    let loss = if case.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy };
-    let settings = Settings { loss, batch_size: case.batch, ..Settings::default() };
+    let settings = Settings { loss: case.loss(), batch_size: case.batch, ..Settings::default() };
     let events = Events::new(case);
     let start = start(&graph);
     let module = Arc::new(Module::of_graph(&graph, DType::Float32));
@@ -132,17 +186,14 @@ fn in_turns<'a>(
     }
     let steps = case.steps();
     let few = steps / SLOWER;
-    let loss_of = |engine: &mut dyn Engine| -> Result<f64, String> {
-        Ok(engine.evaluate(events.rows(), &events.order).map_err(words)? / events.order.len() as f64)
-    };
-    let before = loss_of(&mut libtorch)?;
+    let before = loss_of(&mut libtorch, &events)?;
     // The same steps lead to the same loss.
     let order = events.order_of(0, few * case.batch);
     timed_steps(&mut libtorch, &events, &order, few)?;
-    let theirs = loss_of(&mut libtorch)?;
+    let theirs = loss_of(&mut libtorch, &events)?;
     for (who, engine) in &mut ours {
         timed_steps(engine, &events, &order, few)?;
-        let own = loss_of(engine)?;
+        let own = loss_of(engine, &events)?;
         if own.is_nan() || own >= before || (own - theirs).abs() > 0.02 * theirs {
             return Err(format!("{}: a loss of {before} became {own} by {who} and {theirs} by LibTorch", case.sizes()));
         }
@@ -166,9 +217,9 @@ fn in_turns<'a>(
     }
     let mut checks = Vec::new();
     for (_, engine) in &mut ours {
-        checks.push(format!("loss {:.4}", loss_of(engine)?));
+        checks.push(format!("loss {:.4}", loss_of(engine, &events)?));
     }
-    checks.push(format!("loss {:.4}", loss_of(&mut libtorch)?));
+    checks.push(format!("loss {:.4}", loss_of(&mut libtorch, &events)?));
     for (_, peer) in &mut peers {
         checks.push(format!("loss {:.4}", peer.ask("loss")?));
     }

@@ -26,7 +26,7 @@ pub fn sharing(options: &Options, model: &Model, data: &Dataset, fits: usize) ->
     Ok(sharing.unwrap_or(Sharing::ALONE))
 }
 
-/// None where LibTorch trains the models, or nothing does.
+/// None where LibTorch trains the models for sure, or nothing does.
 fn on_gpu(options: &Options, model: &Model, data: &Dataset, fits: usize, index: usize) -> Option<Sharing> {
     let (module, _) = (model.module()?, Nvrtc::find().ok()?);
     let gpu = Gpu::shared(u32::try_from(index).ok()?).ok()?;

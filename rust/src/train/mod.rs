@@ -277,6 +277,10 @@ impl Trainer {
             Some((own, spread)) => fit.train(events, &own, &own, Some(&spread))?,
         }
         fit.checkpoint_if_late()?;
+        if end == train.len() {
+            // What fails in the last steps fails here, as it does in all others.
+            fit.settle()?;
+        }
         let expected = train.len();
         Ok(EpochPart { rows: end as u64, expected: expected as u64, ended: end == expected })
     }

@@ -157,6 +157,7 @@ impl StreamTrainer {
     /// Trains on the next window of `epoch`.
     pub fn window(&mut self, epoch: &mut Epoch, outputs: usize) -> Result<EpochPart> {
         if !epoch.advance()? {
+            self.fit.settle()?;
             return Ok(EpochPart { rows: self.rows, expected: self.rows, ended: true });
         }
         let spread = self.fit.spread(epoch.window().order().len(), epoch.is_last());

@@ -49,6 +49,7 @@ functions! {
     begin_capture "cuStreamBeginCapture_v2" (Handle, c_int);
     end_capture "cuStreamEndCapture" (Handle, *mut Handle);
     instantiate "cuGraphInstantiateWithFlags" (*mut Handle, Handle, u64);
+    upload_graph "cuGraphUpload" (Handle, Handle);
     launch_graph "cuGraphLaunch" (Handle, Handle);
     end_graph "cuGraphDestroy" (Handle);
     end_executable_graph "cuGraphExecDestroy" (Handle);
@@ -385,6 +386,12 @@ impl Captured {
         let _ = context.within("cuGraphDestroy", |f| unsafe { (f.end_graph)(captured) });
         made?;
         Ok(Captured { context, graph })
+    }
+
+    /// Makes room for it, so that a launch needs no more.
+    pub fn upload(&self, stream: usize) -> Result<()> {
+        // SAFETY: the graph is a live one, and the stream one of its context.
+        self.context.within("cuGraphUpload", |f| unsafe { (f.upload_graph)(self.graph, stream as Handle) })
     }
 
     /// Runs it once.

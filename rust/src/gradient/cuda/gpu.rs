@@ -324,9 +324,11 @@ impl GpuStream {
         self.context.synchronise(self.number)
     }
 
-    /// What `work` launches on it, as one launch.
+    /// What `work` launches on it, as one launch, for which there is room.
     pub fn captured(&self, work: impl FnOnce() -> Result<()>) -> Result<Recording> {
-        Ok(Recording(Captured::new(self.context.clone(), self.number, work)?))
+        let captured = Captured::new(self.context.clone(), self.number, work)?;
+        captured.upload(self.number)?;
+        Ok(Recording(captured))
     }
 
     /// Runs what was captured.

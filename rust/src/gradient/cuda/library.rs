@@ -63,7 +63,10 @@ impl Multiplier {
 /// Multiplies matrices that are stored in several ways, one product after another, as part of a graph.
 fn check(gpu: &Gpu, library: &Cublas, numbers: Numbers, aside: &GpuMemory) -> Result<()> {
     for product in products(numbers) {
-        run(gpu, library, &product, aside)?;
+        // Older GPUs do not round, and algorithms that round may want other places.
+        if !Numbers::ROUNDED.contains(&numbers) || library.check(&product).is_ok() {
+            run(gpu, library, &product, aside)?;
+        }
         let with_bias = MatrixProduct { bias: Some(3), ..product };
         if library.check(&with_bias).is_ok() {
             run(gpu, library, &with_bias, aside)?;

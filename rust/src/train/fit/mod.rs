@@ -322,9 +322,8 @@ impl Fit {
         Judged { gives, predictions, logits, labels, weights }
     }
 
-    /// The mean loss of the epoch that ends here, whose events weigh `weight` together, in the units of the labels.
+    /// The mean loss of the epoch that ends here, when all its steps are [made](Self::settle), whose events weigh `weight` together, in the units of the labels.
     pub fn train_loss(&mut self, weight: f64) -> Result<f64> {
-        self.settle()?;
         let loss = std::mem::take(&mut self.loss_sum) / weight;
         self.check_finite("training loss", loss, self.epochs + 1)?;
         self.watch.epoch(u64::from(self.epochs) + 1, loss, self.unit);

@@ -4,7 +4,7 @@ use super::super::gpu::Gpu;
 use super::stepwise::EVALUATED_ROWS;
 use crate::graph::Module;
 
-/// Multiprocessors that each network has at least: two clusters of blocks.
+/// Multiprocessors that each network has at least. As clusters do not fill a GPU, it uses fewer then.
 const FEWEST_MULTIPROCESSORS: usize = 16;
 /// Bytes that a network needs beside its numbers: kernels, what the driver keeps of each, and room for the sums of cuBLASLt in a few
 /// sizes of batches.

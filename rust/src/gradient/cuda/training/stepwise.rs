@@ -326,7 +326,7 @@ impl Form for Stepwise {
             times.push(same);
             done += same;
         }
-        // All of them are ready before the first one runs.
+        // There is room for all of them before the first one runs.
         for (step, count) in self.recordings.iter().zip(times) {
             for _ in 0..count {
                 call.stream.replay(step)?;
