@@ -239,6 +239,13 @@ fn other_moves(gpu: &Gpu) -> Vec<String> {
 }
 
 const TOLERANCE: f64 = 2e-4;
+
+/// Prints a distance; a failure if it is larger than rounding, or not a number.
+fn too_far(what: &str, apart: f64) -> Option<String> {
+    println!("{what}: {apart:.1e}");
+    (apart.is_nan() || apart > TOLERANCE).then(|| format!("{what}: {apart:e}"))
+}
+
 /// Dropout's factors, which are those of `aot` if a batch is one tile.
 const SEED: u64 = 5;
 
@@ -250,10 +257,7 @@ fn the_host_makes_the_steps_of_aot() {
     for (case, is_whole) in cases().iter().flat_map(|case| [(case, true), (case, false)]) {
         let data = Data::new(case);
         let apart = distance(&outcome(&mut engine(&gpu, case, is_whole), &data), &by_aot(case, &data));
-        println!("{}: {apart:.1e}", name(case, is_whole));
-        if apart.is_nan() || apart > TOLERANCE {
-            failures.push(format!("{}: {apart:e}", name(case, is_whole)));
-        }
+        failures.extend(too_far(&name(case, is_whole), apart));
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
@@ -427,9 +431,7 @@ fn overlapping(gpu: &Gpu) -> Vec<String> {
         };
         let mut aot = AotEngine::new(case.graph(), &start(&case.graph()), case.settings, 1).unwrap();
         let apart = distance(&run(&mut engine(gpu, case, is_whole)), &run(&mut aot));
-        if apart.is_nan() || apart > TOLERANCE {
-            failures.push(format!("{}, overlapping: {apart:e}", name(case, is_whole)));
-        }
+        failures.extend(too_far(&format!("{}, overlapping", name(case, is_whole)), apart));
     }
     failures
 }
@@ -487,9 +489,7 @@ fn in_parts(gpu: &Gpu) -> Vec<String> {
         let mut ours = CudaEngine::new(&module, Some(&graph), start, case.settings, gpu.clone().part(parts)).unwrap();
         assert!(ours.describe().contains("many steps in one kernel"), "{}", ours.describe());
         let apart = distance(&outcome(&mut ours, &data), &by_aot(case, &data));
-        if apart.is_nan() || apart > TOLERANCE {
-            failures.push(format!("{} in {parts} parts: {apart:e}", name(case, true)));
-        }
+        failures.extend(too_far(&format!("{} in {parts} parts", name(case, true)), apart));
     }
     failures
 }
@@ -545,10 +545,7 @@ fn every_module(gpu: &Gpu) -> Vec<String> {
         let (ours, aot) = (run(&mut ours), run(&mut aot));
         let state: f64 = ours.end.state.iter().zip(&aot.end.state).map(|(a, b)| f64::from((a - b).abs())).sum();
         let apart = distance(&ours, &aot).max(state);
-        println!("{}: {apart:.1e}", case.name);
-        if apart.is_nan() || apart > TOLERANCE {
-            failures.push(format!("{}: {apart:e}", case.name));
-        }
+        failures.extend(too_far(case.name, apart));
     }
     failures
 }
@@ -1008,10 +1005,7 @@ fn a_gpu_makes_the_steps_of_aot() {
         let run = || outcome(&mut engine(&gpu, case, is_whole), &data);
         let (first, second) = (run(), run());
         let apart = distance(&first, &by_aot(case, &data));
-        println!("{name}: {apart:.1e}");
-        if apart.is_nan() || apart > TOLERANCE {
-            failures.push(format!("{name}: {apart:e}"));
-        }
+        failures.extend(too_far(&name, apart));
         if first.end != second.end || first.losses != second.losses {
             failures.push(format!("{name}: other bits in another run"));
         }
