@@ -2,6 +2,8 @@
 //! also on a GPU if there is one.
 
 use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -130,6 +132,8 @@ fn cases() -> Vec<Case> {
             210,
         ),
         case(&[5, 1], A::ReLU, adam(Loss::BinaryCrossEntropy, 10), [8, 2], 40),
+        // So few parameters for a block that groups of its threads share them.
+        case(&[3, 5, 1], A::Tanh, adam(Loss::MeanSquaredError, 32), [8, 0], 150),
     ]
 }
 
@@ -145,14 +149,26 @@ fn trained(engine: &mut dyn Engine, rows: Rows, order: &[u32], rate: f64) -> Res
 }
 
 fn outcome(engine: &mut dyn Engine, data: &Data) -> Outcome {
+    try_outcome(engine, data).unwrap()
+}
+
+fn try_outcome(engine: &mut dyn Engine, data: &Data) -> Result<Outcome, Error> {
     let order = data.order();
-    let first = trained(engine, data.rows(), &order, 0.01).unwrap();
+    let first = trained(engine, data.rows(), &order, 0.01)?;
     // The remembered state continues elsewhere.
-    let snapshot = engine.snapshot().unwrap();
-    engine.restore(&snapshot).unwrap();
-    let second = trained(engine, data.rows(), &order[..order.len() / 2], 0.003).unwrap();
-    let judged = engine.evaluate(data.rows(), &order[5..]).unwrap();
-    Outcome { losses: [first, second, judged], end: engine.snapshot().unwrap() }
+    let snapshot = engine.snapshot()?;
+    engine.restore(&snapshot)?;
+    let second = trained(engine, data.rows(), &order[..order.len() / 2], 0.003)?;
+    let judged = engine.evaluate(data.rows(), &order[5..])?;
+    Ok(Outcome { losses: [first, second, judged], end: engine.snapshot()? })
+}
+
+/// What tells that a GPU does not make the steps of `expected`: an error, or the distance.
+fn fault(gpu: &Gpu, case: &Case, is_whole: bool, data: &Data, expected: &Outcome) -> Option<String> {
+    match try_outcome(&mut engine(gpu, case, is_whole), data) {
+        Ok(got) => too_far("the outcome", distance(&got, expected)),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn start(graph: &Graph) -> Vec<f32> {
@@ -906,8 +922,7 @@ fn planted_errors_are_caught() {
         (plain, false, "++*place", "*place = 1"),
     ] {
         let gpu = gpu_on_host(folder.path(), move |text| text.replace(right, wrong));
-        let apart = distance(&outcome(&mut engine(&gpu, case, is_whole), &data), &expected);
-        assert!(apart.is_nan() || apart > TOLERANCE, "{wrong:?} for {right:?} passed: {apart:e}");
+        assert!(fault(&gpu, case, is_whole, &data, &expected).is_some(), "{wrong:?} for {right:?} passed");
     }
     // Each of these where nothing else is wrong.
     let wrong = |text: &str| {
@@ -931,6 +946,71 @@ fn planted_errors_are_caught() {
     ] {
         let gpu = gpu_on_host(folder.path(), move |text| text.replace(right, wrong));
         assert!(own_loss(&gpu, loss_of_classes()).is_err(), "{wrong:?} for {right:?} passed");
+    }
+}
+
+/// What kernels of whole epochs call to wait.
+const WAITS: [&str; 5] =
+    ["__syncthreads();", "WaitForCopies();", "MeetCluster();", " meeting.Wait();", "fMeeting.Wait();"];
+
+/// The text without one of its waits, the `index`-th.
+fn without_wait(text: &str, index: usize) -> Option<String> {
+    let mut waits: Vec<(usize, &str)> = WAITS.iter().flat_map(|wait| text.match_indices(wait)).collect();
+    waits.sort_unstable();
+    let &(at, wait) = waits.get(index)?;
+    Some(format!("{} ; {}", &text[..at], &text[at + wait.len()..]))
+}
+
+/// A network, its data, and what it comes to.
+struct Known {
+    case: Case,
+    data: Data,
+    expected: Outcome,
+}
+
+impl Known {
+    fn new(folder: &Path, case: Case) -> Self {
+        let data = Data::new(&case);
+        let expected = outcome(&mut engine(&gpu_on_host(folder, str::to_owned), &case, true), &data);
+        Known { case, data, expected }
+    }
+
+    /// What tells that this wait of the text with `source` in it is missing, if anything does; `None` if it has no such wait.
+    fn without_wait(&self, folder: &Path, source: &'static str, index: usize) -> Option<Option<String>> {
+        let removed = Arc::new(AtomicBool::new(false));
+        let told = removed.clone();
+        let gpu = gpu_on_host(folder, move |text| {
+            let mended = text.contains(source).then(|| without_wait(text, index)).flatten();
+            told.fetch_or(mended.is_some(), Ordering::Relaxed);
+            mended.unwrap_or_else(|| text.to_owned())
+        });
+        let fault = fault(&gpu, &self.case, true, &self.data, &self.expected);
+        removed.load(Ordering::Relaxed).then_some(fault)
+    }
+}
+
+/// Every wait of these kernels is needed: without it accesses race, blocks lose one another, or the outcome is another one.
+#[test]
+fn every_wait_of_a_whole_epoch_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = |index| cases().swap_remove(index);
+    let rounded = Case { settings: rounded(case(0).settings, Precision::TF32), ..case(0) };
+    let known = [case(0), case(1), case(11), case(3), rounded].map(|case| Known::new(folder.path(), case));
+    // Each network has a kernel of its own, and all of them the same header.
+    let networks = if say::is_complete() { known.len() } else { 1 };
+    let kernels = known[..networks].chunks(1);
+    for (source, fewest, of) in [("\\file epoch.hpp", 7, vec![&known[..3]]), ("__global__", 15, kernels.collect())] {
+        for known in of {
+            let mut index = 0;
+            while let Some(faults) =
+                known.iter().map(|known| known.without_wait(folder.path(), source, index)).collect::<Option<Vec<_>>>()
+            {
+                let case = name(&known[0].case, true);
+                assert!(faults.iter().any(Option::is_some), "{source} passes without its wait {index}: {case}");
+                index += 1;
+            }
+            assert!(index >= fewest, "{source} has {index} waits");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
-// A driver whose GPU is the host: modules are names of libraries that tests/cuda/host.rs made. VERSION, DEVICES and
-// LOST define its faults, MULTIPROCESSORS and ROOM its size; it has 64 MiB of memory for each allocation, and refuses calls without a current
-// context. Streams run as late as they may, when something waits for them, and what is given back is overwritten.
+// A driver whose GPU is the host: modules are names of libraries that tests/support/cuda_host.rs made. VERSION, DEVICES and
+// LOST define its faults, MULTIPROCESSORS and ROOM its size, and ANYWHERE lets kernels use all memory, as LibTorch has none here. It has
+// 64 MiB for each allocation, and refuses calls without a current context. Streams run as late as they may, when something waits for
+// them, and what is given back is overwritten.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -40,7 +42,8 @@ struct Kernel {
 };
 
 struct Function {
-   bool (*fRun)(unsigned, unsigned, unsigned, unsigned, bool, const size_t *);
+   const char *(*fRun)(unsigned, unsigned, unsigned, unsigned, bool, const size_t *);
+   void (*fAllow)(const uintptr_t *, const size_t *, unsigned);
    unsigned fNumber, fParameters, fShared;
 };
 
@@ -80,6 +83,31 @@ int Alone()
 thread_local int gCurrent = 0;
 int gContext;
 
+/// What was wrong with a kernel.
+thread_local std::string gFailure;
+
+/// Runs a kernel, which may use what is not given back.
+int Start(const Function &f, unsigned grid, unsigned block, unsigned cluster, const size_t *parameters)
+{
+   std::vector<uintptr_t> begins;
+   std::vector<size_t> sizes;
+   {
+      const std::lock_guard<std::mutex> lock(gMutex);
+      for (const auto &memory : gMemory) {
+         begins.push_back(memory.first);
+         sizes.push_back(memory.second);
+      }
+   }
+#ifdef ANYWHERE
+   begins = {0};
+   sizes = {~size_t(0)};
+#endif
+   f.fAllow(begins.data(), sizes.data(), begins.size());
+   const char *const wrong = f.fRun(f.fNumber, grid, block, cluster, false, parameters);
+   gFailure = wrong ? wrong : "";
+   return wrong ? 719 : 0; // CUDA_ERROR_LAUNCH_FAILED
+}
+
 int Within(int code)
 {
    return gCurrent > 0 ? code : 201; // CUDA_ERROR_INVALID_CONTEXT
@@ -110,7 +138,7 @@ int cuDriverGetVersion(int *version)
 }
 int cuGetErrorName(int code, const char **name)
 {
-   *name = code == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : code == 101 ? "CUDA_ERROR_INVALID_DEVICE" : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : nullptr;
+   *name = code == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : code == 101 ? "CUDA_ERROR_INVALID_DEVICE" : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == 719 ? gFailure.c_str() : nullptr;
    return *name ? 0 : 1;
 }
 int cuDeviceGet(int *device, int index)
@@ -207,7 +235,8 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
    for (unsigned i = 0; kernels[i].fName; ++i)
       if (!std::strcmp(kernels[i].fName, name)) {
          const auto run = reinterpret_cast<decltype(Function::fRun)>(dlsym(module, "run"));
-         *function = new Function{run, i, kernels[i].fParameters, 0}; // there for good, as in the driver
+         const auto allow = reinterpret_cast<decltype(Function::fAllow)>(dlsym(module, "memory"));
+         *function = new Function{run, allow, i, kernels[i].fParameters, 0}; // there for good, as in the driver
          return Within(0);
       }
    return Within(500);
@@ -340,7 +369,7 @@ int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **paramete
       addresses[i] = *static_cast<size_t *>(parameters[i]);
    if (LOST)
       return Within(700);
-   return Within(Queue(config->fStream, [=] { return f.fRun(f.fNumber, grid, block, cluster, false, addresses.data()) ? 0 : 719; }));
+   return Within(Queue(config->fStream, [=] { return Start(f, grid, block, cluster, addresses.data()); }));
 }
 
 } // extern "C"

@@ -9,32 +9,13 @@ namespace CladTorch::Device {
 
 inline float *Shared()
 {
-   return gShared[blockIdx.x].data();
+   return Host::SharedOf(blockIdx.x);
 }
 
-struct Copy {
-   unsigned fBlock, fThread;
-   float *fTo;
-   const float *fFrom;
-};
-inline std::vector<Copy> gCopies;
-
-inline void CopyAsync(float *to, const float *from)
-{
-   *to = std::numeric_limits<float>::quiet_NaN();
-   gCopies.push_back({blockIdx.x, threadIdx.x, to, from});
-}
-
-inline void WaitForCopies()
-{
-   std::vector<Copy> others;
-   for (const auto &copy : gCopies)
-      if (copy.fBlock == blockIdx.x && copy.fThread == threadIdx.x)
-         *copy.fTo = *copy.fFrom;
-      else
-         others.push_back(copy);
-   gCopies.swap(others);
-}
+using Host::ArriveAndWait;
+using Host::CopyAsync;
+using Host::MeetCluster;
+using Host::WaitForCopies;
 
 inline Quad Fresh(const float *from)
 {
@@ -48,7 +29,7 @@ inline void Publish(float *to, const Quad &q)
 
 inline float *Peer(const float *own, unsigned rank)
 {
-   return gShared[blockIdx.x / gCluster * gCluster + rank].data() + (own - Shared());
+   return Host::SharedOf(Host::Peer(rank)) + (own - Shared());
 }
 
 inline Quad FromPeer(const float *own, unsigned rank)
@@ -59,22 +40,6 @@ inline Quad FromPeer(const float *own, unsigned rank)
 inline void ToPeer(float *own, unsigned rank, const Quad &q)
 {
    *reinterpret_cast<Quad *>(Peer(own, rank)) = q;
-}
-
-inline void ArriveAndWait(unsigned *arrived, unsigned expected)
-{
-   ++*arrived;
-   ++gArrivals;
-   while (*arrived < expected)
-      Threads::fNow->Wait(Waits::kSpins);
-}
-
-inline void MeetCluster()
-{
-   __syncthreads();
-   if (threadIdx.x == 0)
-      ArriveAndWait(&gArrived[blockIdx.x / gCluster], ++gPassed[blockIdx.x] * gCluster);
-   __syncthreads();
 }
 
 inline uint32_t BitsOf(float x)
@@ -110,14 +75,11 @@ template <size_t NA, size_t NB, typename A, typename B>
 inline void MultiplyShown(float (&c)[4], const uint32_t (&a)[NA], const uint32_t (&b)[NB], A elementA, B elementB)
 {
    const unsigned lane = threadIdx.x % 32;
-   auto &shown = gShown[blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32];
-   const unsigned turn = shown.fPassed[lane]++;
-   std::memcpy(shown.a[turn % 2][lane], a, sizeof a);
-   std::memcpy(shown.b[turn % 2][lane], b, sizeof b);
-   ArriveAndWait(&shown.fArrived, (turn + 1) * 32);
+   Shown shown;
+   Host::Show(a, NA, b, NB, shown);
    for (unsigned e = 0; e < 4; ++e)
       for (unsigned k = 0; k < 8; ++k)
-         c[e] = std::fma(elementA(shown.a[turn % 2], lane / 4 + e / 2 * 8, k), elementB(shown.b[turn % 2], k, lane % 4 * 2 + e % 2), c[e]);
+         c[e] = std::fma(elementA(shown.a, lane / 4 + e / 2 * 8, k), elementB(shown.b, k, lane % 4 * 2 + e % 2), c[e]);
 }
 
 inline void MultiplyTf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])

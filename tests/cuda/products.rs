@@ -223,7 +223,7 @@ fn large_products_of_compiled_functions_are_by_cublaslt() {
         (1 << 8, false, "  large products by kernels: no cuBLASLt"),
     ];
     for (rows, has_library, expected) in cases {
-        let gpu = gpu_on_host(folder.path(), str::to_owned);
+        let gpu = gpu_of_size(folder.path(), "ANYWHERE", str::to_owned);
         let gpu = if has_library { gpu } else { gpu.with_cublas(&folder.path().join("no.so")) };
         let recorder = large_product(rows);
         let options = CompileOptions { gpu: Some(gpu), ..recorder.options(Wanted::Any, 60.0) };

@@ -9,7 +9,6 @@ use super::places::at;
 use super::program::{Launch, Slot};
 use super::put::Target;
 use super::writer::{Draft, Work, Writer};
-use crate::error::Result;
 use crate::graph::View;
 use crate::graph::program::{Gather, Node, Scatter};
 use crate::kernels::strided::{Order, Ranking};
@@ -60,7 +59,7 @@ impl Writer<'_> {
         emit!(
             draft.body,
             "   Each(Index({count}), [=](Index i) {{\n      const int64_t chosen = place(i);\n      \
-             if (chosen == -2)\n         {flag}[0] = 1;\n      \
+             if (chosen == -2)\n         Raise({flag});\n      \
              {y}[i] = chosen < 0 ? T(0) : {x}[{} + Index(chosen) * {}];\n   }});",
             at(&node.operands[0].view, "i"),
             gather.stride
@@ -99,7 +98,7 @@ impl Writer<'_> {
         let flag = self.flag(&mut draft, node);
         emit!(
             draft.body,
-            "   Each(Index({count}), [=](Index i) {{\n      if (place(i) == -2)\n         {flag}[0] = 1;\n   }});"
+            "   Each(Index({count}), [=](Index i) {{\n      if (place(i) == -2)\n         Raise({flag});\n   }});"
         );
         launches.push(self.launch(draft, Work::Alone(count)));
         let mut draft = Draft::default();
@@ -131,15 +130,12 @@ impl Writer<'_> {
     }
 
     /// Every element counts those of its row before it.
-    pub(super) fn argsort(&mut self, node: &Node, ranking: &Ranking) -> Result<Vec<Launch>> {
+    pub(super) fn argsort(&mut self, node: &Node, ranking: &Ranking) -> Vec<Launch> {
         let &Ranking { order, descending, columns, count } = ranking;
-        if order == Order::TopUnsorted {
-            return Err(self.refuse(node, "the order in which LibTorch leaves elements unsorted"));
-        }
         let operand = &node.operands[0];
         let elements = operand.view.len();
         if elements == 0 || count == 0 {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let mut draft = Draft::default();
         let x = self.operand(&mut draft, operand);
@@ -154,6 +150,20 @@ impl Writer<'_> {
              before += Precedes<{descending}>(element(first + j), j, own, c);\n      \
              if (before < {count})\n         {y}[i / {columns} * {count} + before] = T(c);\n   }});"
         );
-        Ok(vec![self.launch(draft, Work::Alone(elements))])
+        let mut launches = vec![self.launch(draft, Work::Alone(elements))];
+        if order == Order::TopUnsorted {
+            let mut draft = Draft::default();
+            let x = self.operand(&mut draft, operand);
+            let y = draft.write(self.slot(node.buffer));
+            emit!(
+                draft.body,
+                "   const auto element = [=](Index i) -> T {{ return {x}[{place}]; }};\n   \
+                 Each(Index({}), [=](Index r) {{\n      \
+                 Unsort(Index({count}), [=](T c) {{ return element(r * {columns} + Index(c)); }}, {y} + r * {count});\n   }});",
+                elements / columns
+            );
+            launches.push(self.launch(draft, Work::Alone(elements / columns)));
+        }
+        launches
     }
 }

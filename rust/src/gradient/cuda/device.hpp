@@ -314,6 +314,31 @@ inline bool Precedes(T a, Index i, T b, Index j)
    return i < j;
 }
 
+/// Puts the places[K] of a row's first elements, which stand in their order, where LibTorch's topk on GPUs puts them unless it is to
+/// sort them (gatherTopK in ATen/native/cuda/TensorTopK.cu): those of elements that equal the last one last, else as in the row.
+template <typename T, typename Index, typename X>
+inline void Unsort(Index K, X x, T *places)
+{
+   const T last = x(places[K - 1]);
+   const auto isLast = [=](T place) {
+      const T own = x(place);
+      return own == last || (own != own && last != last);
+   };
+   for (Index i = 1; i < K; ++i) {
+      const T place = places[i];
+      const bool own = isLast(place);
+      Index to = i;
+      for (; to > 0; --to) {
+         const T before = places[to - 1];
+         const bool other = isLast(before);
+         if (other == own ? before < place : own)
+            break;
+         places[to] = before;
+      }
+      places[to] = place;
+   }
+}
+
 inline int64_t Integer(int64_t index)
 {
    return index;

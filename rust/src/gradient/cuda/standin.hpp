@@ -1,5 +1,6 @@
 /// \file standin.hpp
-/// What the text of cpp/kernels uses of C++'s headers, for NVRTC, which has none. The functions of <cmath> are CUDA's own.
+/// What the text of cpp/kernels uses of C++'s headers, for NVRTC, which has none, and how kernels raise flags. The functions of <cmath>
+/// are CUDA's own.
 #pragma once
 
 using int32_t = int;
@@ -93,3 +94,13 @@ template <size_t N>
 using make_index_sequence = typename MakeIndices<N>::type;
 
 } // namespace std
+
+namespace CladTorch::Device {
+
+/// Sets a flag, which many threads may do at once.
+inline void Raise(int32_t *flag)
+{
+   asm volatile("st.relaxed.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
+}
+
+} // namespace CladTorch::Device

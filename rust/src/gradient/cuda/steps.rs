@@ -205,7 +205,7 @@ impl Writer<'_> {
             Primitive::Standardise { channels, eps } => self.standardise(node, channels, *eps)?,
             Primitive::Product(product) => self.product(node, product)?,
             Primitive::Convolve(convolution) => self.convolve(node, convolution),
-            Primitive::Argsort(ranking) => self.argsort(node, ranking)?,
+            Primitive::Argsort(ranking) => self.argsort(node, ranking),
             Primitive::Gather(gather) => self.gather(node, gather),
             Primitive::Scatter(scatter) => self.scatter(node, scatter),
             Primitive::Custom(function) => {

@@ -278,7 +278,7 @@ inline void MoveShare(unsigned n, unsigned parts, const Rule &rule, const Batch 
 {
    const unsigned quads = n / 4, share = (quads + gridDim.x - 1) / gridDim.x;
    const unsigned begin = blockIdx.x * share, end = begin + share < quads ? begin + share : quads;
-   unsigned side = kThreads; // threads next to each other, which read neighbours
+   unsigned side = kThreads; // threads next to each other, which read neighbours; with several groups all of the share at once
    while (side / 2 >= share && side > kWarp)
       side /= 2;
    const unsigned groups = kThreads / side, column = threadIdx.x % side, group = threadIdx.x / side;
@@ -304,7 +304,6 @@ inline void MoveShare(unsigned n, unsigned parts, const Rule &rule, const Batch 
          QuadAt(second + at) = v;
          Publish(parameters + at, p);
       }
-      __syncthreads();
    }
    meeting.Wait();
    ReadFresh(n, parameters, own);

@@ -203,7 +203,7 @@ impl Perceptron {
         }
         emit!(
             text,
-            "         __syncthreads();\n         if (goesOn)\n            gathering.Bring(table, tile, x, y, w);\n         \
+            "         if (goesOn)\n            gathering.Bring(table, tile, x, y, w);\n         \
              adds = true;\n      }}\n      if (!adds && !isLast)\n         bring(next);"
         );
         if trains {
@@ -319,11 +319,12 @@ impl Perceptron {
         if !last.is_narrow {
             emit!(*text, "            for (unsigned c = {outputs}; c < {width}; ++c)\n               z[c] = 0;");
         }
-        emit!(*text, "         }}\n         __syncthreads();");
+        emit!(*text, "         }}");
     }
 
     fn backward(&self, text: &mut String, places: &SharedLayout) {
         let rows = self.tiling.rows;
+        emit!(*text, "         __syncthreads();");
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let (is_last, depth) = (index + 1 == self.layers.len(), layer.depth());
             let given = if is_last { places.outputs() } else { places.hidden[index][1] };
@@ -343,6 +344,7 @@ impl Perceptron {
                 );
             }
         }
+        emit!(*text, "         __syncthreads();");
     }
 }
 
