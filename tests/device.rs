@@ -27,7 +27,7 @@ fn a_gpu_writes_the_history_of_the_cpu_or_says_what_is_missing() {
             say(&format!("no GPU was tried: {message}"));
             let parts = ["driver", "GPU", "libtorch_cuda", "CUDA library"];
             assert!(parts.iter().any(|part| message.contains(part)), "{message}");
-            assert!(message.contains("\"cuda:0\"") && message.contains("fDevice = \"cpu\""), "{message}");
+            assert!(message.contains("\"cuda:0\"") && message.contains("use \"cpu\""), "{message}");
         }
     }
 }

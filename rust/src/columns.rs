@@ -105,6 +105,21 @@ pub fn checked_width(columns: &[Column]) -> Result<usize> {
     Ok(width)
 }
 
+/// For each number of a row, the place of the number that says whether it was padded; none where no column is its mask.
+pub fn masks(columns: &[Column]) -> Vec<Option<usize>> {
+    let firsts: Vec<usize> =
+        columns.iter().scan(0, |next, column| Some(std::mem::replace(next, *next + column.length))).collect();
+    let mut masks = vec![None; columns.iter().map(|column| column.length).sum()];
+    for (mask, &first) in columns.iter().zip(&firsts).filter(|(mask, _)| !mask.mask_of.is_empty()) {
+        let of =
+            columns.iter().zip(&firsts).find(|(column, _)| column.name == mask.mask_of && column.mask_of.is_empty());
+        if let Some((_, start)) = of.filter(|(column, _)| column.length == mask.length) {
+            (0..mask.length).for_each(|i| masks[start + i] = Some(first + i));
+        }
+    }
+    masks
+}
+
 /// The column that number `index` of a row belongs to, as a user would write it: `m_bb` or `strain[17]`.
 pub fn element_name(columns: &[Column], index: usize) -> String {
     let mut first = 0;
@@ -162,6 +177,15 @@ mod tests {
         assert_eq!(element_name(&columns, 3), "strain[2]");
         assert_eq!(element_name(&columns, 5), "eta");
         assert_eq!(list(&columns), "pt, strain[4], eta");
+    }
+
+    #[test]
+    fn masks_are_those_of_their_lists() {
+        let mask = |of: &str, length| Column { mask_of: of.to_owned(), ..Column::new(&format!("mask({of})"), length) };
+        let columns =
+            [Column::new("met", 1), mask("jets", 2), Column::new("jets", 2), Column::new("hits", 2), mask("other", 2)];
+        let jets = [None, None, None, Some(1), Some(2), None, None, None, None];
+        assert_eq!(masks(&columns), jets);
     }
 
     #[test]

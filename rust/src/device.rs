@@ -34,7 +34,7 @@ pub fn open(name: &str) -> Result<Device> {
     let device = named(name)?;
     let Device::Cuda(index) = device else { return Ok(device) };
     let gpus = load_cuda().map_err(|missing| {
-        Error::invalid(format!("device \"{name}\" cannot be used: {missing}"), "fDevice = \"cpu\" works everywhere")
+        Error::invalid(format!("device \"{name}\" cannot be used: {missing}"), "use \"cpu\", which works everywhere")
     })?;
     if index >= gpus as usize {
         return Err(Error::invalid(

@@ -44,4 +44,30 @@ except Exception as error:  # CladTorch::Error
     assert "takes 2 tensors" in str(error), error
 else:
     raise AssertionError("one input instead of two was not refused")
+# Nothing runs under Python's lock: beside Python's torch LibTorch's autograd refuses that.
+ROOT.gInterpreter.Declare("""
+extern "C" int PyGILState_Check();
+int gHeld = 0, gCalls = 0;
+torch::Tensor look(torch::Tensor x) { ++gCalls, gHeld += PyGILState_Check(); return x; }
+torch::Tensor watched(torch::Tensor x) {
+   if (x.requires_grad()) x.register_hook([](torch::Tensor slope) { return look(slope); });
+   return look(x).exp().cumsum(0).sum();
+}
+""")
+free = ROOT.CladTorch.Compile(ROOT.watched, [x], fBackEnd=ROOT.CladTorch.kAutogradBackEnd)
+one = torch.ones([])
+for name, call in {
+    "Forward": lambda: free.Forward([x]),
+    "Backward": lambda: free.Backward([one]),
+    "ForwardAll": lambda: free.ForwardAll([x]),
+    "Call": lambda: free.Call([x]),
+    "CallAll": lambda: free.CallAll([x]),
+    "Jacobian": lambda: free.Jacobian([x]),
+    "HessianVector": lambda: free.HessianVector([x], [x]),
+}.items():
+    before = ROOT.gCalls
+    call()
+    assert ROOT.gCalls > before and ROOT.gHeld == 0, f"{name}: {ROOT.gCalls - before} calls, {ROOT.gHeld} under the lock"
+ROOT.watched(x)
+assert ROOT.gHeld > 0, "PyROOT itself keeps the lock"
 print("ALL CHECKS PASSED")

@@ -269,9 +269,20 @@ std::vector<Everyday> ForLibTorch()
    };
 }
 
+/// A module whose results lie in tuples within one another.
+void CheckNestedResults()
+{
+   nn::LSTM lstm(nn::LSTMOptions(4, 5));
+   const auto x = torch::randn({3, 2, 4});
+   const auto results = CladTorch::Compile(lstm, {x}).CallAll({x});
+   const auto [outputs, state] = lstm(x);
+   CHECK(results.size() == 3 && results[0].allclose(outputs) && results[1].allclose(std::get<0>(state)) && results[2].allclose(std::get<1>(state)));
+}
+
 void compile_everyday()
 {
    torch::manual_seed(1);
+   CheckNestedResults();
    const auto x = torch::randn({3, 4});
    std::string different;
    const std::pair<const char *, std::vector<Everyday>> lists[] = {

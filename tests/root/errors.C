@@ -183,7 +183,7 @@ void CheckDevice(const Dataset &data)
    FitOptions options;
    options.fDevice = "cuda:0";
    Refuses("GPU where there is none", [&] { Mlp({1, 1}).Fit(data, options); },
-           {"device \"cuda:0\" cannot be used", "driver", "fDevice = \"cpu\""});
+           {"device \"cuda:0\" cannot be used", "driver", "use \"cpu\""});
 }
 
 void CheckFit()
@@ -223,7 +223,7 @@ void CheckFit()
       same = same && model.Parameters()(i) == before[i];
    CHECK(same);
    Refuses("wrong number of inputs", [&] { Mlp({2, 1}).Fit(data); },
-           {"dataset has 1 numbers an event", "model takes 2"});
+           {"dataset has 1 number an event", "model takes 2"});
    Refuses("empty dataset", [&] { model.Fit(Dataset({"x"})); }, {"no events"});
    Refuses("a label between classes", [&] { model.Fit(Dataset(data).Add("folder/inner", "events.root", 1.5)); },
            {"selected event 0 of tree 'folder/inner' of events.root has label 1.5"});

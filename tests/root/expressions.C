@@ -136,6 +136,12 @@ void CheckRefusals()
    Refuses("no expression", read(Dataset({"pt /"})), {"'pt /'", "expression"});
    Refuses("open bracket", read(Dataset({"jet[0"})), {"'jet[0'", "lacks a ']'"});
    Refuses("power", read(Dataset({"pt^2"})), {"'pt^2'", "std::pow"});
+   for (const char *text : {"pt; n", "pt, n", "pt // n", "pt /* n */"})
+      Refuses("more than one expression", read(Dataset({text})), {text, "contains '"});
+   Refuses("statements", read(Dataset({"[](float x) { return x; }(pt)"})), {"contains 'return'", "gInterpreter->Declare"});
+   // Without a value, and the expressions behind it are read as before.
+   Refuses("no value", read(Dataset({"gRandom->SetSeed(1)"})), {"'gRandom->SetSeed(1)'", "expression"});
+   CHECK(Read(Dataset({"2 * pt", "std::max<float>(pt, 3)"}), "n == 2").Rows() > 0);
    Refuses("other functions of Draw", read(Dataset({"Alt$(jet[0], 1)"})), {"Alt$", "Sum$, Min$, Max$ and Length$"});
    Refuses("a list as a scalar", read(Dataset({"2 * jet"})), {"'2 * jet'", "Column(\"2 * jet\", length)"});
    Refuses("no number", read(Dataset({"std::string(\"a\")"})), {"std::string", "arithmetic"});

@@ -71,6 +71,18 @@ void Warnings()
    Frame(1000, "1").Snapshot("t", "one_class.root", {"x", "y"});
    const auto stream = Stream({"x"}).Add("t", "one_class.root", "y");
    Says("one class of a stream", [&] { Mlp({1, 8, 1}).Fit(stream, options); }, {"has label 1"});
+   Frame(1000).Snapshot("t", "two_classes.root", {"x", "y"});
+   const auto cuts = Stream({"x"}).SetMixing(kBalanced).Add("t", "two_classes.root", 1, "y == 1 && x > 4").Add("t", "two_classes.root", 0, "y == 0");
+   Says("one tree in two parts, balanced", [&] { Mlp({1, 8, 1}).Fit(cuts, options); }, {"kBalanced counts entries before the cuts"});
+   const auto missing = Frame(1000).Redefine("x", "rdfentry_ % 50 == 7 ? -999.f : x");
+   Says("a value for missing", fit(Dataset({"x"}).Add(missing, "y"), options), {"column \"x\" (-999 in 2."});
+   auto raw = options;
+   raw.fStandardise = false;
+   Says("the same without standardisation", fit(Dataset({"x"}).Add(missing, "y"), raw), {});
+   Dataset lists, masked;
+   const auto few = Frame(1000).Define("list", "ROOT::RVecF(rdfentry_ % 3, x)");
+   Says("pads out of all bounds", fit(lists.Column("list", 1, -999).Add(few, "y"), options), {"(-999 in 3"});
+   Says("pads with a mask", [&] { Mlp({2, 8, 1}).Fit(masked.Column("list", 1, -999).Mask("list").Add(few, "y"), options); }, {});
 }
 
 /// A prediction with an untrained model causes one warning.

@@ -437,6 +437,66 @@ void CheckCategories()
            {"has a category that the network does not know; check feature 1 of the events"});
 }
 
+/// A regression by a network whose last function does not give every number: the targets stay within what it gives.
+void CheckLastFunctions()
+{
+   const auto frame = ROOT::RDataFrame(4000).Define("x", [](ULong64_t i) { return std::sin(1.7 * i); }, {"rdfentry_"})
+                         .Define("z", [](ULong64_t i) { return std::cos(0.37 * i); }, {"rdfentry_"})
+                         .Define("size", "60 + 25 * x + 10 * z * x").Define("share", "1 / (1 + std::exp(2 * x - z))").Define("signed", "2 * share - 1");
+   const auto fit = [&](auto last, const char *target) {
+      const Dataset data = Dataset({"x", "z"}).Add(frame, target);
+      torch::manual_seed(1);
+      Model model(nn::Sequential(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 1), last), {2});
+      auto options = Options(30);
+      options.fLoss = CladTorch::kMeanSquaredError;
+      options.fLearningRate = 1e-2;
+      model.Fit(data, options);
+      const auto explained = model.Evaluate(data).Explained();
+      std::printf("%s by %s: explained %.3f, target %.3g +- %.3g\n", target, last->name().c_str(), explained, model.TargetScaler().fMean[0],
+                  model.TargetScaler().fDeviation[0]);
+      CHECK(explained > 0.97);
+      return model.TargetScaler();
+   };
+   for (const auto &scaler : {fit(nn::Softplus(), "size"), fit(nn::ReLU(), "size"), fit(nn::ELU(), "size")})
+      CHECK(scaler.fMean[0] == 0 && std::abs(scaler.fDeviation[0] - 62) < 2); // the root mean square
+   for (const auto &scaler : {fit(nn::Sigmoid(), "share"), fit(nn::Tanh(), "signed")})
+      CHECK(scaler.fMean[0] == 0 && scaler.fDeviation[0] == 1);
+   CHECK(std::abs(fit(nn::Identity(), "size").fMean[0] - 60) < 1);
+}
+
+/// Masks stay 0 and 1, and the pads of a list with a mask do not count: by a network that leaves out what is padded, no pad changes
+/// anything.
+void CheckMasks()
+{
+   const auto frame = ROOT::RDataFrame(3000).Define("list", [](ULong64_t i) {
+      ROOT::RVecF list(i % 5);
+      for (std::size_t k = 0; k < list.size(); ++k)
+         list[k] = 40 + 15 * std::sin(1.7 * i + 2.9 * k);
+      return list;
+   }, {"rdfentry_"}).Define("y", "Sum(list) > 80");
+   std::vector<std::vector<float>> predictions;
+   for (const float pad : {0.f, -999.f}) {
+      Dataset data;
+      data.Column("list", 4, pad).Mask("list").Add(frame, "y");
+      torch::manual_seed(1);
+      auto each = nn::Linear(1, 16), all = nn::Linear(16, 1);
+      Model model([=](Tensor x) mutable {
+         const auto values = x.slice(1, 0, 4).unsqueeze(2), mask = x.slice(1, 4, 8).unsqueeze(2);
+         return all((each(values).relu() * mask).sum(1));
+      }, {8});
+      auto options = Options(15);
+      options.fLearningRate = 1e-2;
+      model.Fit(data, options);
+      const auto scaler = model.Scaler();
+      std::printf("pad %g: AUC %.3f, first element %.3g +- %.3g\n", pad, model.Auc(data), scaler.fMean[0], scaler.fDeviation[0]);
+      CHECK(std::abs(scaler.fMean[0] - 40) < 1 && std::abs(scaler.fDeviation[0] - 10.6) < 0.5);
+      CHECK(scaler.fMean[5] == 0 && scaler.fDeviation[5] == 1 && model.Auc(data) > 0.97);
+      const auto found = model.Predict(data);
+      predictions.emplace_back(found.begin(), found.end());
+   }
+   CHECK(predictions[0] == predictions[1]);
+}
+
 void model()
 {
    const auto data = Events(1473, 4); // 23 batches and one event
@@ -449,5 +509,7 @@ void model()
    CheckMistakes(data);
    CheckWindows();
    CheckCategories();
+   CheckLastFunctions();
+   CheckMasks();
    Passed();
 }

@@ -1,4 +1,4 @@
-"""Calls that may take long: they release Python's lock, so that its other threads continue, and Ctrl-C raises the
+"""Calls that release Python's lock. During those that may take long its other threads continue, and Ctrl-C raises the
 exception of Python's own handler of SIGINT, usually KeyboardInterrupt.
 """
 
@@ -37,14 +37,22 @@ LONG = {
     "Stream": {"Add"},
     "Whitener": {"__init__"},
 }
-def is_long(where):
-    """Whether `where`, a class, or a class or namespace and its method or function, may take long."""
+# Short calls that run LibTorch's autograd engine, which refuses to run under the lock where Python's torch is loaded, too.
+DIFFERENTIATING = {"Compiled": {"Backward", "Call", "CallAll", "Forward", "ForwardAll", "HessianVector", "Jacobian"}}
+
+
+def is_in(calls, where):
+    """Whether they name `where`, a class, or a class or namespace and its method or function."""
     owner, _, method = where.rpartition("::")
-    return method in LONG.get(plain(owner), ()) or "__init__" in LONG.get(plain(where), ())
+    return method in calls.get(plain(owner), ()) or "__init__" in calls.get(plain(where), ())
+
+
+def is_long(where):
+    return is_in(LONG, where)
 
 
 def without_lock(where, overload):
-    if is_long(where):
+    if is_long(where) or is_in(DIFFERENTIATING, where):
         overload.__release_gil__ = True
     return overload
 

@@ -24,6 +24,7 @@ def factory_of(name):
             raise TypeError(f"CladTorch::Compile does not take {name}: the compiler says above why. One of several functions of that name, or a "
                             "template, goes into a function of its own")
         FACTORIES[name] = getattr(ROOT.CladTorch.Python, factory)
+        FACTORIES[name].__release_gil__ = True  # it differentiates
     return FACTORIES[name]
 
 

@@ -226,7 +226,8 @@ def takes_tables(cls, name):
         table = Table(events, None if cut is None or (is_text(cut) and not cut) else cut)
         rows = rows_of(self, table)
         if not len(rows):
-            raise TypeError(f"{table.kind} gives no events: check the cut")
+            why = "it has no rows" if table.chosen is None else "no row passes the cut"
+            raise TypeError(f"{table.kind} gives no events: {why}")
         labels, targets = labels_of(table, label, len(rows))
         return add_rows(add, self, rows, labels, weights_of(self, table, weight), targets)
 

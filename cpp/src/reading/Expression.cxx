@@ -44,12 +44,15 @@ private:
    std::string Until(char end)
    {
       std::string code;
-      int depth = 0;
+      int depth = 0, others = 0;
       while (fAt < fText.size()) {
          const char letter = fText[fAt];
          if (letter == end && depth == 0)
             return code;
          depth += (letter == '[') - (letter == ']');
+         others += (letter == '(' || letter == '{') - (letter == ')' || letter == '}');
+         if (depth == 0 && others == 0)
+            CheckSeparators(letter, code);
          if (letter == '"' || letter == '\'')
             code += Quoted(letter);
          else if (std::isdigit(static_cast<unsigned char>(letter)))
@@ -59,6 +62,8 @@ private:
          else if (letter == '^')
             throw std::runtime_error("'" + fText + "' contains '^', the exclusive or of C++: write "
                                      "std::pow(x, 2) for a power, or xor if you mean it");
+         else if (fText.compare(fAt, 2, "//") == 0 || fText.compare(fAt, 2, "/*") == 0)
+            throw std::runtime_error("'" + fText + "' contains '" + fText.substr(fAt, 2) + "', where a comment begins in C++");
          else if (fText.compare(fAt, 2, "**") == 0)
             throw std::runtime_error("'" + fText + "' contains '**', which is no power in C++: write std::pow(x, 2)");
          else
@@ -67,6 +72,14 @@ private:
       if (end)
          throw std::runtime_error("'" + fText + "' lacks a ']'");
       return code;
+   }
+
+   /// C++ would take one of several texts, without a word.
+   void CheckSeparators(char letter, const std::string &before) const
+   {
+      const bool isArgument = before.find('<') != std::string::npos; // perhaps of a template
+      if (letter == ';' || (letter == ',' && !isArgument))
+         throw std::runtime_error("'" + fText + "' contains '" + letter + "' outside of brackets: give one expression");
    }
 
    std::string Quoted(char quote)

@@ -7,6 +7,7 @@
 
 #include <TInterpreter.h>
 
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 
@@ -14,6 +15,13 @@ namespace CladTorch {
 namespace Internal {
 
 namespace {
+
+/// Throws for code that a data frame would take for the body of a function.
+void CheckExpression(const std::string &code)
+{
+   if (std::regex_search(code, std::regex("\\breturn\\b")))
+      throw std::runtime_error("it contains 'return': give an expression, and functions to gInterpreter->Declare");
+}
 
 std::string DefineExpression(ROOT::RDF::RNode &frame, ColumnTarget &target, const std::string &source)
 {
@@ -24,12 +32,14 @@ std::string DefineExpression(ROOT::RDF::RNode &frame, ColumnTarget &target, cons
    std::string code;
    try {
       code = ToCpp(frame, target.fColumn, target.fReads);
+      CheckExpression(code);
    } catch (const std::exception &e) {
       throw refused(e, "");
    }
    CheckColumns(frame, target.fReads, source); // first, or the compiler may reject a type that is not read anyway
    try {
-      return DefineHidden(frame, code);
+      // Of nothing does not compile: as the type of a column, void would make each later event loop of the session fail.
+      return DefineHidden(frame, "std::move(" + code + ')');
    } catch (const std::exception &e) {
       throw refused(e, LikelyFaults(frame, target.fColumn));
    }

@@ -252,7 +252,7 @@ NetworkParts PartsOf(const Network &network)
    rust::Vec<std::size_t> shape;
    std::copy(network.Shape().begin(), network.Shape().end(), std::back_inserter(shape));
    Core::NetworkSpec spec{network.Name(), std::move(shape), static_cast<std::size_t>(trial.fOutputs.numel() / kEvents),
-                          network.TakesOne(true), network.TakesOne(false), LastActivation(trial.fOutputs), WholeFeatures(network)};
+                          network.TakesOne(true), network.TakesOne(false), LastFunction(trial.fOutputs), WholeFeatures(network)};
    return {network, std::move(trial), std::move(whole), std::move(spec), std::make_shared<ModuleCalls>(network)};
 }
 

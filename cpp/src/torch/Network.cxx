@@ -394,12 +394,13 @@ std::optional<torch::Tensor> Hooked(const TensorList &tensors)
    return std::nullopt;
 }
 
-std::string LastActivation(const torch::Tensor &outputs)
+std::string LastFunction(const torch::Tensor &outputs)
 {
    auto node = outputs.grad_fn();
    while (node && IsReshape(node->name()))
       node = node->next_edge(0).function;
-   for (const std::string name : {"Sigmoid", "LogSigmoid", "Softmax"})
+   for (const std::string name : {"Sigmoid", "LogSigmoid", "Softmax", "Tanh", "Hardsigmoid", "Hardtanh", "Clamp", "Relu", "Softplus", "Exp", "Abs", "Elu", "Silu",
+                                  "Gelu"})
       if (node && node->name().rfind(name + "Backward", 0) == 0)
          return name;
    return "";

@@ -108,9 +108,8 @@ TensorList Leaves(const torch::Tensor &outputs);
 /// The first tensor with a hook on its gradient.
 std::optional<torch::Tensor> Hooked(const TensorList &tensors);
 
-/// The activation after which the outputs are not logits: "Sigmoid", "LogSigmoid", "Softmax"; otherwise empty.
-/// `outputs` have their graph.
-std::string LastActivation(const torch::Tensor &outputs);
+/// The function whose values the outputs are, if it has not every value: "Sigmoid", "Relu"; otherwise empty. `outputs` have their graph.
+std::string LastFunction(const torch::Tensor &outputs);
 
 } // namespace Internal
 } // namespace CladTorch

@@ -279,7 +279,7 @@ Seen RunAgain(const ListFunction &function, const TensorList &inputs, const Seen
 {
    auto third = RunClosed(function, inputs);
    if (!(third.fSteps == first.fSteps) && !(third.fSteps == second.fSteps))
-      throw Inconstant("its operators are others at each call (a counter, state that it replaces); with fBackEnd = kAutogradBackEnd it "
+      throw Inconstant("its operators are others at each call (a counter, state that it replaces, from_blob()); with fBackEnd = kAutogradBackEnd it "
                        "is not run to be observed");
    return third;
 }

@@ -34,15 +34,27 @@ bool PassesGradients(const torch::jit::Node &node)
    return !isLike && name != "detach" && name.compare(0, 4, "new_") != 0;
 }
 
+/// The operands through which autograd goes back from a result: some operators take no more than the shape or the type of others.
+Values Passing(const Operator &one, const Value *result)
+{
+   if (!PassesGradients(*one.fNode))
+      return {};
+   const std::string name = one.fNode->kind().toUnqualString();
+   if (name == "broadcast_tensors" && one.fResults.size() == one.fOperands.size())
+      return {one.fOperands.at(std::find(one.fResults.begin(), one.fResults.end(), result) - one.fResults.begin())};
+   const bool takesShape = name == "expand_as" || name == "reshape_as" || name == "view_as" || name == "type_as";
+   return takesShape ? Values{one.fOperands.front()} : one.fOperands;
+}
+
 /// A tensor with the observed type, shape, strides and device, and arbitrary values. Elements that an operator returned
-/// in one place have separate places: that may differ next time.
+/// in one place, or with gaps between them, lie as in a tensor that LibTorch makes like that one.
 torch::Tensor Example(const Value &value, bool isArgument)
 {
    const auto &type = value.type()->expectRef<c10::TensorType>();
    const auto sizes = *type.sizes().concrete_sizes(), strides = *type.strides().concrete_sizes();
    const auto options = torch::dtype(*type.scalarType()).device(type.device().value_or(torch::kCPU));
    auto example = torch::empty_strided(sizes, strides, options);
-   return isArgument || example.is_non_overlapping_and_dense() ? example : torch::empty(sizes, example.options());
+   return isArgument || example.is_non_overlapping_and_dense() ? example : torch::empty_like(example);
 }
 
 /// The tensor with the observed strides; another operator may have chosen others.
@@ -67,15 +79,17 @@ Reached ReachedFrom(const Subgraph &part, const std::vector<Operator> &operators
       own.resize(count);
       own[i] = requiring.count(part.Inputs()[i]) > 0;
    }
-   for (const auto &one : operators) {
-      std::vector<bool> all(count);
-      for (const auto *operand : one.fOperands)
-         if (requiring.count(operand))
-            for (std::size_t i = 0; i < count; ++i)
-               all[i] = all[i] || reached.at(operand)[i];
-      for (const auto *result : one.fResults)
-         reached[result] = requiring.count(result) ? all : std::vector<bool>(count);
-   }
+   for (const auto &one : operators)
+      for (const auto *result : one.fResults) {
+         auto &all = reached[result];
+         all.resize(count);
+         if (!requiring.count(result))
+            continue;
+         for (const auto *operand : Passing(one, result))
+            if (requiring.count(operand))
+               for (std::size_t i = 0; i < count; ++i)
+                  all[i] = all[i] || reached.at(operand)[i];
+      }
    Reached list;
    for (const auto *output : part.Outputs())
       list.push_back(reached.at(output));
@@ -133,12 +147,11 @@ private:
 
    void FollowGradients(const Operator &one)
    {
-      const bool requires_ = std::any_of(one.fOperands.begin(), one.fOperands.end(),
-                                         [&](const Value *operand) { return fRequiring.count(operand) > 0; });
-      if (requires_ && PassesGradients(*one.fNode))
-         for (const auto *result : one.fResults)
-            if (IsDifferentiable(*result))
-               fRequiring.insert(result);
+      for (const auto *result : one.fResults) {
+         const auto passing = Passing(one, result);
+         if (IsDifferentiable(*result) && std::any_of(passing.begin(), passing.end(), [&](const Value *operand) { return fRequiring.count(operand) > 0; }))
+            fRequiring.insert(result);
+      }
    }
 
    void OnKernels(Part &part, const Subgraph &graph, const std::vector<Operator> &operators)

@@ -123,7 +123,7 @@ private:
       case torch::kInt64: return Core::DType::Int64;
       case torch::kBool: return Core::DType::Bool;
       default:
-         Note(std::string("a tensor is of type ") + c10::toString(type));
+         Note(std::string("a tensor is of type ") + c10::toString(type) + (c10::isIntegralType(type, false) ? " (kernels take kLong and kBool)" : ""));
          return static_cast<Core::DType>(static_cast<int>(Core::DType::Bool) + 1 + static_cast<int>(type));
       }
    }

@@ -333,8 +333,11 @@ void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
    const auto *memory = Find(tensor);
    call.fSources |= memory ? memory->fSources : static_cast<std::uint8_t>(kCapture);
    Forbid(tensor.storage(), false);
-   if (IsSuccessor(tensor, memory))
+   if (IsMadeOfNumbers(tensor, memory)) {
+      if (IsShownByOther(tensor))
+         fMemory.at(tensor.storage().unsafeGetStorageImpl()).fHidden = true;
       Know(tensor);
+   }
    if (Knows(tensor)) {
       if (fGradients == kGradients && tensor.requires_grad() && tensor.is_leaf() && !(memory && memory->fInput))
          Note("it makes a tensor that requires a gradient, for " + Place());
@@ -363,13 +366,11 @@ std::size_t Watch::NoteNumber(const std::string &name, c10::ArrayRef<const c10::
    return std::hash<std::string_view>()({bytes, tensor.itemsize()});
 }
 
-/// Whether the tensor took over the memory of one that the function made of numbers and that is gone: torch::tensor()
-/// returns such a tensor.
-bool Watch::IsSuccessor(const torch::Tensor &tensor, const Memory *memory)
+/// Whether the tensor is new, and has the memory of one that the function made of numbers: torch::tensor() returns such a tensor. It
+/// is a constant as long as nothing writes there.
+bool Watch::IsMadeOfNumbers(const torch::Tensor &tensor, const Memory *memory) const
 {
-   if (!memory || memory->fInput || memory->fSources != kNumbers || Knows(tensor))
-      return false;
-   return !IsShownByOther(tensor);
+   return memory && !memory->fInput && memory->fSources == kNumbers && !Knows(tensor);
 }
 
 bool Watch::IsShownByOther(const torch::Tensor &tensor)

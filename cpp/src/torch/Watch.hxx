@@ -93,7 +93,7 @@ private:
    void BeforeArgument(const torch::Tensor &tensor, Call &call);
    std::size_t NoteNumber(const std::string &name, c10::ArrayRef<const c10::IValue> inputs);
    bool IsShownByOther(const torch::Tensor &tensor);
-   bool IsSuccessor(const torch::Tensor &tensor, const Memory *memory);
+   bool IsMadeOfNumbers(const torch::Tensor &tensor, const Memory *memory) const;
    void After(const at::RecordFunction &record, const Call &call);
    void AfterResult(const torch::Tensor &tensor, const at::RecordFunction &record, std::size_t result, const Call &call);
    void NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call);

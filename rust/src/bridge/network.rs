@@ -36,8 +36,8 @@ mod ffi {
         trains_one: bool,
         /// Whether it evaluates a single event.
         evaluates_one: bool,
-        /// The activation after which its outputs are not logits; empty: there is none.
-        last_activation: String,
+        /// The function whose values its outputs are, if it has not every value; empty: there is none.
+        last_function: String,
         /// For each number of an event whether it is taken as a whole number.
         whole: Vec<bool>,
     }
@@ -206,7 +206,7 @@ unsafe fn model_of_module(
         }
         let named = module.captured().iter().zip(&observed.captured);
         let named = named.filter_map(|(captured, spec)| Some((place(captured)?, spec.path.clone()))).collect();
-        let names = Names::new(&network.last_activation, named);
+        let names = Names::new(&network.last_function, named);
         let libtorch = libtorch_module(network, calls, [parameters.len(), state.len()]);
         let model = Model::of_module(Ok(module), libtorch, names, &parameters, &state)?;
         model.check_places()?;
@@ -233,7 +233,7 @@ fn on_libtorch(
     let place = |place: &PlaceSpec| {
         if place.kind == 0 { FlatOffset::Parameter(place.start) } else { FlatOffset::State(place.start) }
     };
-    let names = Names::new(&network.last_activation, places.iter().map(place).zip(paths.iter().cloned()).collect());
+    let names = Names::new(&network.last_function, places.iter().map(place).zip(paths.iter().cloned()).collect());
     let libtorch = libtorch_module(network, calls, [parameters.len(), state.len()]);
     Model::of_module(Err(why), libtorch, names, parameters, state).map(Box::new)
 }

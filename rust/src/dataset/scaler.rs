@@ -85,24 +85,45 @@ impl Scaler {
         self
     }
 
+    /// Makes it scale by the root mean squares, without a shift.
+    pub fn without_shift(mut self) -> Self {
+        for (mean, inverse) in self.mean.iter_mut().zip(&mut self.inverse) {
+            let deviation = f64::from(*inverse).recip();
+            *inverse = deviation.hypot(f64::from(*mean)).recip() as f32;
+            *mean = 0.0;
+        }
+        self
+    }
+
     /// Mean and standard deviation (of the population) of the given rows of `features` [_, width], in float64 and two
     /// passes: sums of squares about 0 lose every digit of a narrow peak far from 0.
     pub fn learn(features: &[f32], width: usize, rows: &[u32]) -> Self {
-        Self::learn_in_parts(features, width, rows, rows.len(), &|_| ())
+        Self::learn_in_parts(features, width, rows, rows.len(), &[], &|_| ())
     }
 
-    /// The same from `count` rows, if others hold the rest; `total` adds their numbers to ours.
+    /// The same from `count` rows, if others hold the rest; `total` adds their numbers to ours. For each column `masks` may
+    /// name another one: then only the rows count that have a 1 there.
     pub fn learn_in_parts(
         features: &[f32],
         width: usize,
         rows: &[u32],
         count: usize,
+        masks: &[Option<usize>],
         total: &dyn Fn(&mut [f64]),
     ) -> Self {
-        let count = count.max(1) as f64;
-        let mut mean = column_means(features, width, rows, count, |_, x| x);
+        let mut counts = vec![count.max(1) as f64; width];
+        if masks.iter().any(Option::is_some) {
+            let ones = vec![1.0; width];
+            let is_shown = |_: usize, _: f64| 1.0;
+            let mut shown = shown_means(features, width, rows, &ones, masks, is_shown);
+            total(&mut shown);
+            let masked = counts.iter_mut().zip(shown).zip(masks).filter(|(_, mask)| mask.is_some());
+            masked.for_each(|((count, shown), _)| *count = shown.max(1.0));
+        }
+        let mut mean = shown_means(features, width, rows, &counts, masks, |_, x| x);
         total(&mut mean);
-        let mut variance = column_means(features, width, rows, count, |column, x| (x - mean[column]).powi(2));
+        let square = |column: usize, x: f64| (x - mean[column]).powi(2);
+        let mut variance = shown_means(features, width, rows, &counts, masks, square);
         total(&mut variance);
         let inverse = |variance: &f64| match variance.sqrt() as f32 {
             deviation if deviation.is_normal() => deviation.recip(),
@@ -112,20 +133,38 @@ impl Scaler {
     }
 }
 
-/// Means over `rows` of `term(column, value)`.
+/// Sums over those of `rows` whose mask is not 0 of `term(column, value)`, over the column's count.
+fn shown_means(
+    features: &[f32],
+    width: usize,
+    rows: &[u32],
+    counts: &[f64],
+    masks: &[Option<usize>],
+    term: impl Fn(usize, f64) -> f64 + Sync,
+) -> Vec<f64> {
+    if masks.iter().all(Option::is_none) {
+        return column_means(features, width, rows, counts, |_, column, x| term(column, x));
+    }
+    column_means(features, width, rows, counts, |row, column, x| match masks[column] {
+        Some(mask) if row[mask] == 0.0 => 0.0,
+        _ => term(column, x),
+    })
+}
+
+/// Sums over `rows` of `term(row, column, value)`, over the column's count.
 fn column_means(
     features: &[f32],
     width: usize,
     rows: &[u32],
-    count: f64,
-    term: impl Fn(usize, f64) -> f64 + Sync,
+    counts: &[f64],
+    term: impl Fn(&[f32], usize, f64) -> f64 + Sync,
 ) -> Vec<f64> {
     let block_sums = |block: &[u32]| {
         let mut sums = vec![0.0; width];
         for &row in block {
             let values = &features[row as usize * width..][..width];
             for (column, (sum, &value)) in sums.iter_mut().zip(values).enumerate() {
-                *sum += term(column, f64::from(value));
+                *sum += term(values, column, f64::from(value));
             }
         }
         sums
@@ -133,7 +172,7 @@ fn column_means(
     let blocks: Vec<Vec<f64>> = rows.par_chunks(BLOCK).map(block_sums).collect();
     let mut means = vec![0.0; width];
     for block in blocks {
-        means.iter_mut().zip(block).for_each(|(mean, sum)| *mean += sum / count);
+        means.iter_mut().zip(block).zip(counts).for_each(|((mean, sum), count)| *mean += sum / count);
     }
     means
 }
@@ -159,18 +198,38 @@ mod tests {
         let whole = Scaler::learn(&features, 3, &rows);
         let (first, second) = rows.split_at(300);
         // What the other part adds: to the means, then to the variances about the mean of all.
-        let mean = column_means(&features, 3, &rows, 1000.0, |_, x| x);
-        let means = column_means(&features, 3, second, 1000.0, |_, x| x);
-        let variances = column_means(&features, 3, second, 1000.0, |column, x| (x - mean[column]).powi(2));
+        let mean = column_means(&features, 3, &rows, &[1000.0; 3], |_, _, x| x);
+        let means = column_means(&features, 3, second, &[1000.0; 3], |_, _, x| x);
+        let variances = column_means(&features, 3, second, &[1000.0; 3], |_, column, x| (x - mean[column]).powi(2));
         let others = std::cell::RefCell::new(vec![variances, means]);
         let add = |numbers: &mut [f64]| {
             let others = others.borrow_mut().pop().unwrap();
             numbers.iter_mut().zip(others).for_each(|(number, other)| *number += other);
         };
-        let joined = Scaler::learn_in_parts(&features, 3, first, 1000, &add);
+        let joined = Scaler::learn_in_parts(&features, 3, first, 1000, &[], &add);
         for (a, b) in joined.mean.iter().chain(&joined.inverse).zip(whole.mean.iter().chain(&whole.inverse)) {
             assert!((a / b - 1.0).abs() < 1e-6, "{joined:?} instead of {whole:?}");
         }
+    }
+
+    #[test]
+    fn masked_values_do_not_count() {
+        // Two elements of a list with their masks, and a number of which a masked element says nothing.
+        let features = [[5.0, 7.0, 1.0, 1.0, 2.0], [9.0, -999.0, 1.0, 0.0, 4.0], [-999.0, -999.0, 0.0, 0.0, 6.0]];
+        let masks = [Some(2), Some(3), None, None, None];
+        let rows: Vec<u32> = (0..3).collect();
+        let scaler = Scaler::learn_in_parts(features.as_flattened(), 5, &rows, 3, &masks, &|_| ());
+        assert_eq!((scaler.mean[0], scaler.inverse[0]), (7.0, 0.5));
+        assert_eq!((scaler.mean[1], scaler.inverse[1]), (7.0, 1.0), "a single value");
+        assert_eq!(scaler.mean[4], 4.0);
+        let none = Scaler::learn_in_parts(features.as_flattened(), 5, &rows[2..], 1, &masks, &|_| ());
+        assert_eq!((none.mean[0], none.inverse[0]), (0.0, 1.0), "no value");
+    }
+
+    #[test]
+    fn targets_may_be_scaled_without_a_shift() {
+        let scaler = Scaler::learn(&[1.0, 7.0], 1, &[0, 1]).without_shift();
+        assert_eq!((scaler.mean[0], scaler.inverse[0]), (0.0, 0.2));
     }
 
     #[test]

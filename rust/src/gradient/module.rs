@@ -201,8 +201,8 @@ fn check_precision<T: Scalar>(module: &Module, packing: &Packing<T>, precision: 
     }
     Err(Error::invalid(
         format!("fPrecision = kBF16 for {}, which has no layer whose products can be rounded", module.name()),
-        "leave it as it is: linear layers of more than one output can be that take the events, or are connected with another one \
-         by element-wise functions",
+        "leave it as it is: only linear layers with several outputs can be rounded, if they take the events or are connected with \
+         another one by element-wise functions",
     ))
 }
 

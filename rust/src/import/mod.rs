@@ -316,7 +316,7 @@ impl<'a> Network<'_, 'a> {
         let mut model = finished(model, end)?;
         check_order(&model)?;
         if end == End::Values && last.is_empty() && gives_probabilities(&model)? {
-            model.set_last_activation(PROBABILITIES);
+            model.set_last_function(PROBABILITIES);
         }
         Ok(model)
     }
@@ -428,7 +428,7 @@ fn words(Capture { dtype, numbers, .. }: &Capture) -> Vec<u64> {
 }
 
 /// A model of the module, with the numbers and names of the file.
-fn with_numbers(module: Module, captured: &[Capture], last_activation: &str) -> Result<Model> {
+fn with_numbers(module: Module, captured: &[Capture], last_function: &str) -> Result<Model> {
     let (mut parameters, mut state) = (vec![0.0; module.parameters()], vec![0.0; module.state()]);
     let mut names = Vec::new();
     for (place, capture) in module.captured().iter().zip(captured) {
@@ -441,7 +441,7 @@ fn with_numbers(module: Module, captured: &[Capture], last_activation: &str) -> 
         let name = if check_name("", &capture.name).is_ok() { &*capture.name } else { "" };
         names.push((place, name.to_owned()));
     }
-    Model::of_operators(module, Names::new(last_activation, names), &parameters, &state)
+    Model::of_operators(module, Names::new(last_function, names), &parameters, &state)
 }
 
 /// A model whose predictions are what the file's network computes.

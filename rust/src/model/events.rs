@@ -63,7 +63,8 @@ impl Model {
         if width != inputs {
             return Err(Error::invalid(
                 format!(
-                    "the dataset has {width} numbers an event ({}), the model takes {inputs}",
+                    "the dataset has {width} number{} an event ({}), the model takes {inputs}",
+                    if width == 1 { "" } else { "s" },
                     columns::list(found)
                 ),
                 match self.columns() {

@@ -28,7 +28,7 @@ mod unlike;
 pub use file::{load_all, save_all};
 pub use mlp::Mlp;
 pub use module::ModuleNetwork;
-pub use names::{FlatOffset, Names, PROBABILITIES};
+pub use names::{FlatOffset, Names, PROBABILITIES, TargetScaling};
 pub use network_filter::NetworkFilter;
 pub use online::OnlineSearch;
 pub use regularised::Hidden;
@@ -119,9 +119,9 @@ impl Model {
         Ok(())
     }
 
-    /// Sets the last activation of the network: see [`Names::last_activation`].
-    pub(crate) fn set_last_activation(&mut self, last: &str) {
-        self.names = Arc::new(self.names.with_last_activation(last));
+    /// Sets the last function of the network: see [`Names::last_function`].
+    pub(crate) fn set_last_function(&mut self, last: &str) {
+        self.names = Arc::new(self.names.with_last_function(last));
     }
 
     /// That fits trained on.

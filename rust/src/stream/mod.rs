@@ -96,6 +96,12 @@ impl Stream {
         Ok(Stream { columns: columns.to_vec(), width, targets: Targets::default(), sources: Vec::new() })
     }
 
+    /// The name of sources that read the same entries, if there are such.
+    pub fn same_source(&self) -> Option<&str> {
+        let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
+        names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)).map(|(_, name)| *name)
+    }
+
     /// Adds a source behind the others.
     pub fn add(&mut self, source: Source) -> Result<()> {
         let ends = &source.cluster_ends;

@@ -12,6 +12,8 @@ mod folds;
 mod job;
 mod learned;
 mod order;
+mod outliers;
+mod padding;
 pub mod random_search;
 mod resolution;
 mod scale;

@@ -116,6 +116,7 @@ impl StreamTrainer {
         let learned = Learned { data: &data, rows: &all, all: &all, job: &job };
         let mut fit = Fit::new(model, learned, options, own)?;
         fit.tell(warnings::small_sample(all.len(), stream.entries()));
+        fit.tell(warnings::already_balanced(stream, sample.settings().mixing));
         Ok(StreamTrainer {
             own: validation.map(|judges| Validation::of_own(&mut fit, model.outputs(), judges)).transpose()?,
             sample: all.len(),

@@ -8,7 +8,8 @@ use crate::dataset::Scaler;
 use crate::error::Result;
 use crate::gradient::{BackEnd, Choice, Engine, Rows};
 use crate::graph::{Gives, Loss, Optimiser};
-use crate::model::{Model, PROBABILITIES};
+use crate::model::{Model, PROBABILITIES, TargetScaling};
+use crate::stream::{Mixing, Stream};
 use crate::text;
 
 /// A training loss this many times that before the first step, and that of a network that answers 0 to every event, has
@@ -139,6 +140,15 @@ pub(super) fn small_sample(events: usize, entries: u64) -> Option<String> {
     })
 }
 
+/// If sources that shall contribute as many entries each are the same entries, with different cuts.
+pub(super) fn already_balanced(stream: &Stream, mixing: Mixing) -> Option<String> {
+    let same = stream.same_source().filter(|_| mixing == Mixing::Balanced)?;
+    Some(format!(
+        "kBalanced counts entries before the cuts, of which the sources that read {same} have as many each: it balances nothing \
+         there; fClassWeights balances the labels"
+    ))
+}
+
 /// The first few of `names`.
 pub(super) fn shown(names: &[String]) -> String {
     let more = if names.len() > NAMED { ", ..." } else { "" };
@@ -252,6 +262,30 @@ pub(super) fn lost_activation(options: &Options, model: &Model, loss: Loss) -> O
             loss.name()
         )
     })
+}
+
+/// What the targets of a regression may become, so that the network's outputs can be theirs. A normal distribution has outputs of two
+/// kinds.
+pub(super) fn target_scaling(model: &Model, loss: Loss) -> TargetScaling {
+    match loss {
+        Loss::Gaussian => TargetScaling::Full,
+        _ => model.names().target_scaling(),
+    }
+}
+
+/// A regression by a network whose outputs are no numbers of mean 0 and deviation 1.
+pub(super) fn bounded_outputs(options: &Options, model: &Model, loss: Loss) -> Option<String> {
+    let kept = match target_scaling(model, loss) {
+        TargetScaling::Full => return None,
+        TargetScaling::WithoutShift => "scaled, but not shifted to mean 0",
+        TargetScaling::None => "not standardised",
+    };
+    let last = model.names().last_function();
+    let learns = options.standardise
+        && options.loss_function.is_empty()
+        && loss.is_regression()
+        && model.training().options.is_none();
+    learns.then(|| format!("the network ends in {last}, which does not give every number: the targets are {kept}"))
 }
 
 /// A back end that turned out to be impossible.

@@ -192,10 +192,14 @@ inline TensorList AsList(TensorList values)
 {
    return values;
 }
-template <class... Tensors>
-TensorList AsList(const std::tuple<Tensors...> &values)
+/// Of tensors, lists and tuples: those of nn::LSTM lie within one another.
+template <class... Values>
+TensorList AsList(const std::tuple<Values...> &values)
 {
-   return std::apply([](const auto &...value) { return TensorList{value...}; }, values);
+   TensorList all;
+   const auto add = [&](TensorList list) { all.insert(all.end(), list.begin(), list.end()); };
+   std::apply([&](const auto &...value) { (add(AsList(value)), ...); }, values);
+   return all;
 }
 
 template <class R, class = void>

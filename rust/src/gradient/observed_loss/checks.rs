@@ -103,7 +103,7 @@ impl ObservedLoss {
         if !is_near(mean, 1.0) {
             let sum = if is_near(count * mean, count) { ", but their sum" } else { "" };
             return Err(no_mean(&format!(
-                "returns one number, {} for {rows} events, which is not the mean of their losses, {}{sum}",
+                "returns one number that is not the mean of its events' losses{sum}: {} for {rows} events, whose own losses have the mean {}",
                 whole as f32, mean as f32
             )));
         }
@@ -194,6 +194,7 @@ fn largest(numbers: impl Iterator<Item = f32>) -> f32 {
 fn no_mean(what: &str) -> Error {
     Error::invalid(
         format!("the loss {what}"),
-        "return the loss of each event, [events], or their mean(): what is normalised by weights of classes or a mask is none",
+        "return the loss of each event, [events], or their mean(): a mean that is weighted by class or by a mask, and whatever else \
+         couples the events of a batch, is not supported",
     )
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Content, FlatOffset, Model, ModuleNetwork, Names, PROBABILITIES, StateTensor};
+use super::super::{Content, FlatOffset, Model, ModuleNetwork, Names, StateTensor};
 use super::TrainingHeader;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
@@ -24,7 +24,6 @@ pub(super) const VERSION: u32 = 2;
 /// Before the names of tensors that are not the network's.
 const PREFIX: &str = "cladtorch.";
 /// Activations after which outputs are not logits.
-const LAST_ACTIVATIONS: [&str; 5] = ["", "Sigmoid", "LogSigmoid", "Softmax", PROBABILITIES];
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +36,7 @@ pub(super) struct Header {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     state_dict: Vec<StateHeader>,
     network: SavedModule,
+    /// See [`Names::last_function`].
     last_activation: String,
     /// That fits trained on.
     batches: u64,
@@ -107,7 +107,7 @@ pub(super) fn save(model: &Model, network: &ModuleNetwork, path: &Path) -> Resul
         captured,
         state_dict,
         network: SavedModule::of(module)?,
-        last_activation: model.names().last_activation().to_owned(),
+        last_activation: model.names().last_function().to_owned(),
         batches: model.batches(),
         training: model.training_header(),
     };
@@ -286,7 +286,7 @@ fn floats(tensor: &Tensor<Packed>) -> Result<Vec<f32>> {
 pub(super) fn load(header: Header, mut file: TensorFile) -> Result<Model> {
     let checksum = Checksum::new(&header.sha256, file.header())?;
     let mut tensors = Tensors(checksum.read_all(&mut file)?);
-    if !LAST_ACTIVATIONS.contains(&&*header.last_activation) {
+    if !Names::is_function(&header.last_activation) {
         return Err(Error::invalid(format!("unknown activation \"{}\"", text::name(&header.last_activation)), ""));
     }
     let (mut captured, mut values) = (Vec::new(), Vec::new());

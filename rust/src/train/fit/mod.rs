@@ -17,7 +17,7 @@ use super::schedule::{Rates, StepPosition};
 use super::stopping::{Kept, Stopping};
 use super::unit::Unit;
 use super::warnings::{self, Watch};
-use super::{EpochRecord, Judged, Losses, Options, checkpoint, checks, resolution, scale};
+use super::{EpochRecord, Judged, Losses, Options, checkpoint, checks, outliers, padding, resolution, scale};
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::error::{Error, Result};
@@ -127,7 +127,8 @@ impl Fit {
         }
         model.check_finite("the fit")?;
         parts::check_others(options, model, &learned)?;
-        let (scaler, target) = scalers(model, &learned, options, settings.loss)?;
+        let masks = padding::masks(&learned);
+        let (scaler, target) = scalers(model, &learned, &masks, options, settings.loss)?;
         let of_outputs = target.as_ref().map(|target| settings.loss.gives().output_scaler(target));
         let mut parameters = model.parameters_for(&scaler, of_outputs.as_ref())?;
         if let Some(ranks) = &job.ranks {
@@ -141,10 +142,12 @@ impl Fit {
         let mut watch = Watch::new(options, settings.loss, model.outputs(), &learned, target.as_ref())?;
         watch.tell(warnings::second_activation(options, model, settings.loss).into_iter());
         watch.tell(warnings::lost_activation(options, model, settings.loss).into_iter());
+        watch.tell(warnings::bounded_outputs(options, model, settings.loss).into_iter());
         watch.tell(warnings::all_frozen(model).into_iter());
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         if options.standardise {
             watch.tell(resolution::coarse(data, rows, &scaler, target.as_ref())?);
+            watch.tell(outliers::extreme(data, rows, &masks, &scaler).into_iter());
         }
         let wanted = choice.back_end;
         let (engine, choice) = engine(model, &parameters, options, own, settings, choice, job.ranks.as_ref())?;

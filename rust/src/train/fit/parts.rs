@@ -6,6 +6,7 @@ use std::time::Duration;
 use tch::Device;
 
 use super::super::learned::Learned;
+use super::super::warnings::target_scaling;
 use super::super::{OBSERVED, Options};
 use crate::dataset::Scaler;
 use crate::device;
@@ -15,19 +16,20 @@ use crate::gradient::autograd::{AutogradEngine, LibTorchEngine};
 use crate::gradient::cuda::{CudaEngine, Gpu, Start};
 use crate::gradient::{BackEnd, Choice, CustomLoss, Engine, ModuleTiles, ObservedLoss, RowLoss, Settings};
 use crate::graph::{Loss, Mode, Op, Precision};
-use crate::model::{Model, Network};
+use crate::model::{Model, Network, TargetScaling};
 use crate::ranks::Ranks;
 use crate::text::checksum;
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
-/// The scalers of features and labels: learned on the events, or, without fStandardise, those of the model. Features
+/// The scalers of features and labels, in which padded elements do not count (`masks`): learned on the events, or, without fStandardise, those of the model. Features
 /// that the network takes as whole numbers are not scaled. The labels of classifiers have no scaler, nor have those of
 /// a user's loss, which is a function of unscaled values.
 pub(super) fn scalers(
     model: &Model,
     learned: &Learned,
+    masks: &[Option<usize>],
     options: &Options,
     loss: Loss,
 ) -> Result<(Scaler, Option<Scaler>)> {
@@ -56,17 +58,26 @@ pub(super) fn scalers(
         ));
     }
     // Categories of one's own are no quantities: a mean of them says nothing.
-    let whole = model.whole_features()?;
-    let learn = |values: &[f32], width| {
-        Scaler::learn_in_parts(values, width, rows, all.len(), &|numbers: &mut [f64]| job.total(numbers))
+    let mut whole = model.whole_features()?;
+    whole.resize(data.width(), false);
+    // What was padded is no value, and a mask stays a mask.
+    masks.iter().flatten().for_each(|&at| whole[at] = true);
+    let learn = |values: &[f32], width, masks: &[Option<usize>]| {
+        Scaler::learn_in_parts(values, width, rows, all.len(), masks, &|numbers: &mut [f64]| job.total(numbers))
+    };
+    let scaling = target_scaling(model, loss);
+    let learn_target = |labels: &[f32]| match scaling {
+        TargetScaling::Full => learn(labels, count, &[]),
+        TargetScaling::WithoutShift => learn(labels, count, &[]).without_shift(),
+        TargetScaling::None => Scaler::identity(count),
     };
     Ok(device::thread_pool(options.threads)?.install(|| {
         let scaler = match &before.scaler {
             Some(scaler) if stays || !options.standardise => scaler.clone(),
             None if !options.standardise => Scaler::identity(data.width()),
-            _ => learn(data.features(), data.width()).without(&whole),
+            _ => learn(data.features(), data.width(), masks).without(&whole),
         };
-        (scaler, labels.map(|labels| learn(labels, count)).or(kept))
+        (scaler, labels.map(learn_target).or(kept))
     }))
 }
 
@@ -111,13 +122,15 @@ fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<(
 fn check_precision(options: &Options, choice: &Choice) -> Result<()> {
     let remedy = match (options.precision, choice.back_end) {
         (Precision::Float32, _) | (_, BackEnd::Cuda) | (Precision::BF16, BackEnd::Aot) => return Ok(()),
-        (Precision::BF16, _) => "only kernels have products in bfloat16",
-        (Precision::TF32 | Precision::TF32x3, _) => "only kernels on a GPU have products in TF32",
+        (Precision::BF16, _) => "it needs gradients by Clad (fGradient = kClad)",
+        (Precision::TF32 | Precision::TF32x3, _) => {
+            "it needs a GPU (fDevice = \"cuda:0\") and gradients by Clad (fGradient = kClad)"
+        }
     };
     let (name, title) = (options.precision.enumerator(), choice.back_end.title());
     Err(Error::invalid(
         format!("fPrecision = {name} for a fit that runs on {}", choice.describe(title)),
-        format!("leave fPrecision as it is: {remedy}"),
+        format!("{remedy}; kFloat32, the default, needs neither"),
     ))
 }
 
