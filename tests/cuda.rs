@@ -218,6 +218,12 @@ fn races_and_wrong_accesses_are_caught() {
         ("amax", "__syncthreads(); // before the next call writes", "", "of block 0 may "),
         ("bmm", "         __syncthreads();\n      }", "      }", "of block 0 may "),
         ("bmm", "row + y + r * kSide < M", "true", "outside of all memory"),
+        (
+            "bmm",
+            "         __syncthreads();\n      }",
+            "         if (threadIdx.x % 2)\n            __syncthreads();\n         else\n            __syncthreads();\n      }",
+            "meet",
+        ),
         ("sum", "if (threadIdx.x < half)", "", "of block 0 may "),
         ("sum", "if (Team::Rank() == 0)\n         put(o, sum)", "put(o, sum)", "of block 0 may "),
         ("sum", "const V all = values[0]", "const V all = *(V *)(4 + (char *)values)", "no multiple of that"),

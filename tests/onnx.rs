@@ -157,8 +157,10 @@ fn every_file_is_a_graph_of_known_operators_in_order() {
         assert_eq!(shape(inputs[0]), ["events".to_owned(), model.inputs().to_string()], "{name}");
         assert_eq!(shape(outputs[0]), ["events".to_owned(), model.outputs().to_string()], "{name}");
         make("features");
+        let taken: HashSet<&str> = all(graph, 1).into_iter().flat_map(|node| texts(node, 1)).collect();
         for tensor in all(graph, 5) {
             make(texts(tensor, 8)[0]);
+            assert!(taken.contains(texts(tensor, 8)[0]), "{name}: no node takes {}", texts(tensor, 8)[0]);
             let elements: u64 = integers(tensor, 1).iter().product();
             let size = match integers(tensor, 2)[..] {
                 [1] => 4,

@@ -28,6 +28,7 @@ class Threads {
       ucontext_t fContext;
       std::unique_ptr<char[]> fStack;
       Waits fWaits;
+      const void *fPlace; ///< of the barrier that it waits at
    };
    static constexpr size_t kStack = 1 << 16;
    std::vector<Thread> fThreads;
@@ -45,6 +46,17 @@ class Threads {
       for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
          count += Now().fWaits == waits;
       return count;
+   }
+
+   /// Whether all threads of this block wait at the same one.
+   bool IsOneBarrier()
+   {
+      threadIdx.x = 0;
+      const void *const place = Now().fPlace;
+      for (; threadIdx.x < blockDim.x; ++threadIdx.x)
+         if (Now().fPlace != place)
+            return false;
+      return true;
    }
 
    /// Runs this block until all its threads wait, spin or are done; returns whether one did anything but spin.
@@ -66,6 +78,8 @@ class Threads {
             goesOn |= Now().fWaits != Waits::kSpins || gArrivals != arrivals;
          }
          if (Count(Waits::kBlock) == blockDim.x) {
+            if (!IsOneBarrier())
+               return false;
             Watch::Met(blockIdx.x);
             for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
                Now().fWaits = Waits::kNot;
@@ -77,10 +91,11 @@ class Threads {
    }
 
 public:
-   void Wait(Waits waits)
+   void Wait(Waits waits, const void *place = nullptr)
    {
       auto &now = Now();
       now.fWaits = waits;
+      now.fPlace = place;
       swapcontext(&now.fContext, &fCaller);
    }
 
@@ -165,6 +180,14 @@ void Gather(unsigned *arrived, unsigned expected)
       gThreads.Wait(Waits::kSpins);
 }
 
+/// The same for one thread of each block: what the blocks did before is ordered before what they do behind it.
+void Meet(unsigned *arrived, unsigned expected)
+{
+   Watch::Publish(arrived);
+   Gather(arrived, expected);
+   Watch::Acquire(arrived, expected);
+}
+
 /// Runs it in every thread; false if some threads wait for others that never arrive.
 bool RunAll(const Shape &shape, For waits, void (*body)(void *), void *of)
 {
@@ -192,7 +215,7 @@ void __syncthreads()
 {
    if (!gHasContexts)
       Watch::Fail("waits for its block, which the launch does not know");
-   gThreads.Wait(Waits::kBlock);
+   gThreads.Wait(Waits::kBlock, __builtin_return_address(0));
 }
 
 const char *Launch(const Shape &shape, For waits, void (*body)(void *), void *of)
@@ -238,11 +261,9 @@ unsigned Peer(unsigned rank)
    return blockIdx.x / gCluster * gCluster + rank;
 }
 
-// The copy may be made at any time until it is waited for.
 void CopyAsync(float *to, const float *from)
 {
-   Watch::Access(from, sizeof *from, false);
-   Watch::Access(to, sizeof *to, true);
+   Watch::Leaves(to, from);
    *to = std::numeric_limits<float>::quiet_NaN();
    gCopies.push_back({blockIdx.x, threadIdx.x, to, from});
 }
@@ -252,8 +273,7 @@ void WaitForCopies()
    std::vector<Copy> others;
    for (const auto &copy : gCopies)
       if (copy.fBlock == blockIdx.x && copy.fThread == threadIdx.x) {
-         Watch::Access(copy.fFrom, sizeof *copy.fFrom, false);
-         Watch::Access(copy.fTo, sizeof *copy.fTo, true);
+         Watch::Arrives(copy.fTo, copy.fFrom);
          *copy.fTo = *copy.fFrom;
       } else
          others.push_back(copy);
@@ -262,16 +282,15 @@ void WaitForCopies()
 
 void ArriveAndWait(unsigned *arrived, unsigned expected)
 {
-   Watch::Publish(arrived);
-   Gather(arrived, expected);
-   Watch::Acquire(arrived, expected);
+   Watch::Access(arrived, sizeof *arrived, true, true);
+   Meet(arrived, expected);
 }
 
 void MeetCluster()
 {
    __syncthreads();
    if (threadIdx.x == 0)
-      ArriveAndWait(&gArrived[blockIdx.x / gCluster], ++gPassed[blockIdx.x] * gCluster);
+      Meet(&gArrived[blockIdx.x / gCluster], ++gPassed[blockIdx.x] * gCluster);
    __syncthreads();
 }
 

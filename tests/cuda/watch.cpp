@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <unordered_map>
 
@@ -49,6 +50,10 @@ uint32_t gLaunch;
 std::unordered_map<uintptr_t, std::unique_ptr<Page>> gPages;
 std::array<std::pair<uintptr_t, Page *>, 256> gRecent;
 std::vector<std::vector<Step>> gMore;
+
+/// Where copies on their way are read and written.
+std::set<uintptr_t> gTo;
+std::multiset<uintptr_t> gFrom;
 
 /// The epoch of each block; of each block how many epochs of every other one are over for it, or will be at its next barrier.
 using Clock = std::vector<uint32_t>;
@@ -257,6 +262,8 @@ void Begin(const Shape &shape, For waits, const float *shared, size_t stride)
       gPages.clear();
       gRecent.fill({});
    }
+   gTo.clear();
+   gFrom.clear();
    gEpochs.assign(gGrid, 0);
    gPublished.clear();
    const unsigned waiting = gIsWhole ? gGrid : 0;
@@ -293,10 +300,26 @@ void Fail(const std::string &what)
    Leave();
 }
 
+void Leaves(const float *to, const float *from)
+{
+   Access(from, sizeof *from, false);
+   Access(to, sizeof *to, true);
+   gTo.insert(reinterpret_cast<uintptr_t>(to));
+   gFrom.insert(reinterpret_cast<uintptr_t>(from));
+}
+
+void Arrives(const float *to, const float *from)
+{
+   gTo.erase(reinterpret_cast<uintptr_t>(to));
+   gFrom.erase(gFrom.find(reinterpret_cast<uintptr_t>(from)));
+   Access(from, sizeof *from, false);
+   Access(to, sizeof *to, true);
+}
+
 void Access(const void *pointer, size_t bytes, bool writes, bool isAtomic)
 {
    const uintptr_t at = reinterpret_cast<uintptr_t>(pointer);
-   if (!gRuns || gStack.Has(at, bytes) || gOwnStack.Has(at, bytes))
+   if (!gRuns || bytes == 0 || gStack.Has(at, bytes) || gOwnStack.Has(at, bytes))
       return;
    if (pointer == &threadIdx || pointer == &blockIdx || pointer == &blockDim || pointer == &gridDim)
       return;
@@ -304,10 +327,17 @@ void Access(const void *pointer, size_t bytes, bool writes, bool isAtomic)
    const Found found = Find(at, bytes);
    if (found.fArea == Area::kNone)
       Fail(does + std::to_string(bytes) + " bytes outside of all memory");
-   if (bytes <= 16 && at % bytes != 0)
+   const bool isOneAccess = bytes <= 16 && (bytes & (bytes - 1)) == 0;
+   if (isOneAccess && at % bytes != 0)
       Fail(does + std::to_string(bytes) + " bytes at " + Where(at, found) + ", no multiple of that");
    if (found.fArea == Area::kDynamic)
       Visit(found, at);
+   const auto isOnItsWay = [&](const auto &places) {
+      const auto next = places.lower_bound(at - at % 4);
+      return next != places.end() && *next < at + bytes;
+   };
+   if (isOnItsWay(gTo) || (writes && isOnItsWay(gFrom)))
+      Fail(does + Where(at, found) + " while a copy is on its way there");
    const Step now = {blockIdx.x * blockDim.x + threadIdx.x, gEpochs[blockIdx.x], 0, isAtomic};
    for (uintptr_t place = at / 4; place <= (at + bytes - 1) / 4; ++place) {
       Cell &cell = PageOf(place / (kPage / 4))[place % (kPage / 4)];
@@ -324,7 +354,12 @@ void Access(const void *pointer, size_t bytes, bool writes, bool isAtomic)
          Read(cell, now);
          continue;
       }
+      // Of several atomic writes none is ordered before what follows.
+      const auto &last = cell.fWrite;
+      const bool isAnother = cell.fIsWritten && isAtomic && last.fIsAtomic && last.Block() == blockIdx.x && last.fEpoch == now.fEpoch &&
+                             last.fThread != now.fThread;
       cell = {gLaunch, true, false, now, {}, 0};
+      cell.fWrite.fIsAny = isAnother;
    }
 }
 

@@ -21,6 +21,9 @@ const char *End();
 void Stack(const void *begin, const void *end);
 
 void Access(const void *at, size_t bytes, bool writes, bool isAtomic = false);
+/// A copy is on its way, which may be made at any time until it has arrived: until then nobody uses `to`, or writes `from`.
+void Leaves(const float *to, const float *from);
+void Arrives(const float *to, const float *from);
 
 /// All threads of this block have met.
 void Met(unsigned block);

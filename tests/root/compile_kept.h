@@ -29,10 +29,12 @@ inline std::vector<Program> KeptPrograms()
       {{{R"(auto v = a.sin().exp().cumsum(0).sum(); return torch::broadcast_tensors({v.detach().exp() * 2, a.sin()})[0].sin();)", 0, 1, 1}, {R"(return a.sin() * b;)", 0, 1, 1}}, {2, 3}, {{0, 0, 0, 0}}, false},
       // Random numbers for a tensor that has gaps.
       {{{R"(const auto v = (a.cumsum(0) * 3).exp().sin().unsqueeze(0).expand({4, -1, -1}).contiguous().diagonal(0, 0, 2); return (v * 2).exp() + torch::rand_like(v);)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}}, false},
-      // Tables that share their memory with a container of the same expression.
+      // Tables that share their memory with another tensor.
       {{{R"(return a * torch::tensor(std::vector<float>{1, -2, 3, 4});)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {0, 1, 0, 0}}, false},
       {{{R"(auto t = torch::zeros(4); auto u = t.data(); t.add_(1); return a * u + t;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {0, 1, 0, 0}}, false},
       {{{R"(auto t = torch::zeros(4); auto u = t.data(); auto r = a * u; t.add_(1); return r + u;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {0, 1, 0, 0}}, false},
+      {{{R"(auto t = torch::empty({4}); auto *p = t.data_ptr<float>(); for (int i = 0; i < 4; ++i) p[i] = 1 + i; auto u = t.data(); auto r = a * u; p[0] = 3; return r + a * u;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {0, 1, 0, 0}}, false},
+      {{{R"(auto s1 = torch::zeros(4), t = torch::ones(4); s1.add_(1); s1.set_data(t); auto r = a * s1; t.add_(1); return r + a * s1;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {0, 1, 0, 0}}, false},
       // Random numbers that no result uses are still drawn, and in the order of the memory.
       {{{R"(return a * torch::rand_like(a);)", 1, 0, 1}, {R"(return a.masked_fill(b > 1e-3, n);)", 1, 1, 0}}, {3}, {{0, 0, 0, 0}}, false},
       {{{R"(return torch::dropout(a, 0.4, true);)", 1, 0, 1}, {R"(return a.sin();)", 1, 1, 0}}, {3}, {{0, 0, 0, 0}}, false},

@@ -125,6 +125,18 @@ void CheckExpressions()
    CHECK(labelled.Labels()(0) == 1 && labelled.Labels()(1) == 0 && labelled.Weights()(1) == -3);
 }
 
+/// Expressions that are columns themselves leave these as they are for what is read behind them.
+void CheckColumnsStay()
+{
+   const auto frame = ROOT::RDataFrame(4).Define("v", "ROOT::RVecF{1, 2, float(rdfentry_)}").Define("w", "v * 10").Define("first", "rdfentry_ < 2");
+   Dataset data;
+   data.Column("first ? v : w", 3).Column("(v)", 3).Column("v", 3).Column("w", 3);
+   data.Add(frame, "Sum$(v)", "Sum(v) > 0 && v[0] == 1");
+   CHECK(data.Rows() == 4);
+   CHECK((Row(data, 1) == Rows_t{1, 2, 1, 1, 2, 1, 1, 2, 1, 10, 20, 10}) && (Row(data, 3) == Rows_t{10, 20, 30, 1, 2, 3, 1, 2, 3, 10, 20, 30}));
+   CHECK(data.Labels()(3) == 6);
+}
+
 void CheckRefusals()
 {
    const auto read = [](Dataset data, const char *cut = "") { return [=] { Read(data, cut); }; };
@@ -138,6 +150,7 @@ void CheckRefusals()
    Refuses("power", read(Dataset({"pt^2"})), {"'pt^2'", "std::pow"});
    for (const char *text : {"pt; n", "pt, n", "pt // n", "pt /* n */"})
       Refuses("more than one expression", read(Dataset({text})), {text, "contains '"});
+   Refuses("brackets of another expression", read(Dataset({"pt), (n"})), {"'pt), (n'", "closes a bracket that it does not open"});
    Refuses("statements", read(Dataset({"[](float x) { return x; }(pt)"})), {"contains 'return'", "gInterpreter->Declare"});
    // Without a value, and the expressions behind it are read as before.
    Refuses("no value", read(Dataset({"gRandom->SetSeed(1)"})), {"'gRandom->SetSeed(1)'", "expression"});
@@ -223,6 +236,7 @@ void expressions()
 {
    Write();
    CheckAll();
+   CheckColumnsStay();
    CheckRefusals();
    ROOT::EnableImplicitMT(4);
    CheckAll();

@@ -82,7 +82,10 @@ void Warnings()
    Dataset lists, masked;
    const auto few = Frame(1000).Define("list", "ROOT::RVecF(rdfentry_ % 3, x)");
    Says("pads out of all bounds", fit(lists.Column("list", 1, -999).Add(few, "y"), options), {"(-999 in 3"});
-   Says("pads with a mask", [&] { Mlp({2, 8, 1}).Fit(masked.Column("list", 1, -999).Mask("list").Add(few, "y"), options); }, {});
+   Says("far pads with a mask", [&] { Mlp({2, 8, 1}).Fit(masked.Column("list", 1, -999).Mask("list").Add(few, "y"), options); },
+        {"column \"list\" (-999); give one among the values"});
+   Dataset near;
+   Says("pads with a mask", [&] { Mlp({2, 8, 1}).Fit(near.Column("list", 1, -9).Mask("list").Add(few, "y"), options); }, {});
 }
 
 /// A prediction with an untrained model causes one warning.

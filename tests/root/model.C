@@ -468,7 +468,7 @@ void CheckLastFunctions()
 /// anything.
 void CheckMasks()
 {
-   const auto frame = ROOT::RDataFrame(3000).Define("list", [](ULong64_t i) {
+   auto frame = ROOT::RDataFrame(3000).Define("list", [](ULong64_t i) {
       ROOT::RVecF list(i % 5);
       for (std::size_t k = 0; k < list.size(); ++k)
          list[k] = 40 + 15 * std::sin(1.7 * i + 2.9 * k);
@@ -495,6 +495,14 @@ void CheckMasks()
       predictions.emplace_back(found.begin(), found.end());
    }
    CHECK(predictions[0] == predictions[1]);
+   // Properties of two kinds of particles, of which one of each has a mask.
+   const auto both = frame.Define("other", "ROOT::RVecF(rdfentry_ % 3, 7 + rdfentry_ % 2)").Define("list2", "list / 10").Define("other2", "other * 2");
+   Dataset data;
+   data.Column("list", 4).Mask("list").Column("other", 4).Mask("other").Column("list2", 4).Column("other2", 4).Add(both, "y");
+   CladTorch::Mlp mlp({24, 4, 1});
+   mlp.Fit(data, Options(1));
+   const auto mean = mlp.Scaler().fMean;
+   CHECK(std::abs(mean[16] - 4) < 0.1 && std::abs(mean[20] - 15) < 0.2 && std::abs(mean[8] - 7.5) < 0.1);
 }
 
 void model()

@@ -16,9 +16,17 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace CladTorch {
 namespace Internal {
+
+/// The value of an expression; one without a value does not compile.
+template <class T>
+std::decay_t<T> Value(T &&value)
+{
+   return std::forward<T>(value);
+}
 
 /// Element `index` of `list`; throws where the event has fewer.
 /// \param entry The value of `rdfentry_`; it is not shown on several threads, where it does not number the entries.

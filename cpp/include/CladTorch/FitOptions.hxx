@@ -151,8 +151,9 @@ struct FitOptions {
    /// Standardises the features, and the labels of a regression (except with a loss of your own), to mean 0 and standard
    /// deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in
    /// its predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of
-   /// categories, floor and the like) stay as they are. `false`: uses the scalers that the model has; a new model has
-   /// none.
+   /// categories, floor and the like) stay as they are, as do masks of padding; padded elements with a mask do not count.
+   /// Targets for a network that ends in a function without negative values are scaled by their root mean square, and stay
+   /// as they are for one between two numbers. `false`: uses the scalers that the model has; a new model has none.
    bool fStandardise = true;
    /// 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1 (set 1 where
    /// LibTorch runs a network there).

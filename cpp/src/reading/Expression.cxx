@@ -51,6 +51,8 @@ private:
             return code;
          depth += (letter == '[') - (letter == ']');
          others += (letter == '(' || letter == '{') - (letter == ')' || letter == '}');
+         if (others < 0)
+            throw std::runtime_error("'" + fText + "' closes a bracket that it does not open");
          if (depth == 0 && others == 0)
             CheckSeparators(letter, code);
          if (letter == '"' || letter == '\'')

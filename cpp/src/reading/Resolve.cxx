@@ -38,8 +38,9 @@ std::string DefineExpression(ROOT::RDF::RNode &frame, ColumnTarget &target, cons
    }
    CheckColumns(frame, target.fReads, source); // first, or the compiler may reject a type that is not read anyway
    try {
-      // Of nothing does not compile: as the type of a column, void would make each later event loop of the session fail.
-      return DefineHidden(frame, "std::move(" + code + ')');
+      // As the type of a column, void would make each later event loop of the session fail.
+      DeclareExpressions();
+      return DefineHidden(frame, "CladTorch::Internal::Value(" + code + ')');
    } catch (const std::exception &e) {
       throw refused(e, LikelyFaults(frame, target.fColumn));
    }

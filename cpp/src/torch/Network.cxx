@@ -399,8 +399,8 @@ std::string LastFunction(const torch::Tensor &outputs)
    auto node = outputs.grad_fn();
    while (node && IsReshape(node->name()))
       node = node->next_edge(0).function;
-   for (const std::string name : {"Sigmoid", "LogSigmoid", "Softmax", "Tanh", "Hardsigmoid", "Hardtanh", "Clamp", "Relu", "Softplus", "Exp", "Abs", "Elu", "Silu",
-                                  "Gelu"})
+   for (const std::string name : {"Sigmoid", "LogSigmoid", "Softmax", "Tanh", "Hardsigmoid", "Hardtanh", "Clamp", "ClampMin", "ClampMax", "Relu", "Softplus",
+                                  "Exp", "Sqrt", "Abs", "Elu", "Silu", "Gelu", "Mish", "Hardswish"})
       if (node && node->name().rfind(name + "Backward", 0) == 0)
          return name;
    return "";

@@ -333,17 +333,16 @@ void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
    const auto *memory = Find(tensor);
    call.fSources |= memory ? memory->fSources : static_cast<std::uint8_t>(kCapture);
    Forbid(tensor.storage(), false);
-   if (IsMadeOfNumbers(tensor, memory)) {
-      if (IsShownByOther(tensor))
-         fMemory.at(tensor.storage().unsafeGetStorageImpl()).fHidden = true;
+   if (IsSuccessor(tensor, memory))
       Know(tensor);
-   }
-   if (Knows(tensor)) {
+   if (HasOtherMemory(tensor)) {
+      Note(Place() + " takes a tensor that got other memory outside of LibTorch's operators (set_data())");
+   } else if (Knows(tensor)) {
       if (fGradients == kGradients && tensor.requires_grad() && tensor.is_leaf() && !(memory && memory->fInput))
          Note("it makes a tensor that requires a gradient, for " + Place());
    } else if (memory) {
-      Note(Place() + " takes a tensor that shares its memory with another one "
-                      "outside of LibTorch's operators (data(), set_data())");
+      Note(Place() + " takes a tensor that shares its memory with another one outside of LibTorch's operators: data(), set_data(), or a "
+                      "torch::tensor(std::vector) that has no name of its own");
    } else if (tensor.requires_grad() && std::none_of(fCaptured.begin(), fCaptured.end(),
                                                      [&](const torch::Tensor &known) { return known.is_same(tensor); })) {
       fCaptured.push_back(tensor);
@@ -366,11 +365,13 @@ std::size_t Watch::NoteNumber(const std::string &name, c10::ArrayRef<const c10::
    return std::hash<std::string_view>()({bytes, tensor.itemsize()});
 }
 
-/// Whether the tensor is new, and has the memory of one that the function made of numbers: torch::tensor() returns such a tensor. It
-/// is a constant as long as nothing writes there.
-bool Watch::IsMadeOfNumbers(const torch::Tensor &tensor, const Memory *memory) const
+/// Whether the tensor took over the memory of one that the function made of numbers and that is gone: torch::tensor()
+/// returns such a tensor.
+bool Watch::IsSuccessor(const torch::Tensor &tensor, const Memory *memory)
 {
-   return memory && !memory->fInput && memory->fSources == kNumbers && !Knows(tensor);
+   if (!memory || memory->fInput || memory->fSources != kNumbers || Knows(tensor))
+      return false;
+   return !IsShownByOther(tensor);
 }
 
 bool Watch::IsShownByOther(const torch::Tensor &tensor)
@@ -496,7 +497,9 @@ std::string Watch::Place() const
 
 void Watch::Know(const torch::Tensor &tensor)
 {
-   if (!fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), fNumbers}).second)
+   const auto [known, isNew] = fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), fNumbers, nullptr});
+   known->second.fStorage = Address(tensor);
+   if (!isNew)
       return;
    ++fNumbers;
    fAlive.emplace_back(tensor.getIntrusivePtr());
@@ -517,13 +520,20 @@ void Watch::KnowContiguous(const torch::Tensor &tensor, const torch::Tensor &giv
    if (known == fTensors.end())
       return Know(tensor); // the copy of a captured one
    const auto number = known->second.fNumber;
-   if (fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), number}).second)
+   if (fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), number, Address(tensor)}).second)
       fAlive.emplace_back(tensor.getIntrusivePtr());
 }
 
 bool Watch::Knows(const torch::Tensor &tensor) const
 {
    return fTensors.count(tensor.unsafeGetTensorImpl()) > 0;
+}
+
+/// Whether it is not in the memory in which an operator left it.
+bool Watch::HasOtherMemory(const torch::Tensor &tensor) const
+{
+   const auto known = fTensors.find(tensor.unsafeGetTensorImpl());
+   return known != fTensors.end() && known->second.fStorage != Address(tensor);
 }
 
 const Watch::Memory *Watch::Find(const torch::Tensor &tensor) const

@@ -80,6 +80,7 @@ private:
    struct Known {
       WeakTensor fTensor;
       std::size_t fNumber;
+      const void *fStorage; ///< where an operator left it
    };
 
    static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
@@ -93,7 +94,8 @@ private:
    void BeforeArgument(const torch::Tensor &tensor, Call &call);
    std::size_t NoteNumber(const std::string &name, c10::ArrayRef<const c10::IValue> inputs);
    bool IsShownByOther(const torch::Tensor &tensor);
-   bool IsMadeOfNumbers(const torch::Tensor &tensor, const Memory *memory) const;
+   bool IsSuccessor(const torch::Tensor &tensor, const Memory *memory);
+   bool HasOtherMemory(const torch::Tensor &tensor) const;
    void After(const at::RecordFunction &record, const Call &call);
    void AfterResult(const torch::Tensor &tensor, const at::RecordFunction &record, std::size_t result, const Call &call);
    void NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call);

@@ -223,13 +223,8 @@ impl<'a> Network<'_, 'a> {
             self.join_inputs(graph, rows);
         }
         let last = graph.nodes.iter().find(|node| node.outputs == graph.outputs).map_or("", |node| node.op.as_str());
-        let last = match last {
-            "aten::sigmoid" => "Sigmoid",
-            "aten::softmax" => "Softmax",
-            "aten::log_sigmoid" => "LogSigmoid",
-            _ => "",
-        };
-        Ok((recorded, end, last.to_owned()))
+        let last = Names::of_operator(last).to_owned();
+        Ok((recorded, end, last))
     }
 
     /// Makes the inputs parts of one.
@@ -315,7 +310,7 @@ impl<'a> Network<'_, 'a> {
         let model = with_numbers(module, &captured, &last)?;
         let mut model = finished(model, end)?;
         check_order(&model)?;
-        if end == End::Values && last.is_empty() && gives_probabilities(&model)? {
+        if end == End::Values && model.names().last_activation().is_empty() && gives_probabilities(&model)? {
             model.set_last_function(PROBABILITIES);
         }
         Ok(model)

@@ -6,8 +6,22 @@ pub const PROBABILITIES: &str = "Probabilities";
 /// Last functions whose values lie between two numbers.
 const BOUNDED: [&str; 7] = ["Sigmoid", "Softmax", PROBABILITIES, "Tanh", "Hardsigmoid", "Hardtanh", "Clamp"];
 
-/// Those with values of one sign, about.
-const OF_ONE_SIGN: [&str; 8] = ["LogSigmoid", "Relu", "Softplus", "Exp", "Abs", "Elu", "Silu", "Gelu"];
+/// Those with a bound on one side, mostly 0.
+const OF_ONE_SIGN: [&str; 13] = [
+    "LogSigmoid",
+    "ClampMin",
+    "ClampMax",
+    "Relu",
+    "Softplus",
+    "Exp",
+    "Sqrt",
+    "Abs",
+    "Elu",
+    "Silu",
+    "Gelu",
+    "Mish",
+    "Hardswish",
+];
 
 /// What a fit with `fStandardise` may do to the targets of a regression, so that the outputs can be theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +54,13 @@ impl Names {
     /// Names of tensors with these paths, "0.weight", or "".
     pub fn new(last_function: &str, tensors: Vec<(FlatOffset, String)>) -> Self {
         Names { tensors, last_function: last_function.to_owned() }
+    }
+
+    /// The last function that is this operator of LibTorch, `aten::relu`; empty: none that is known here.
+    pub fn of_operator(operator: &str) -> &'static str {
+        let name = operator.strip_prefix("aten::").unwrap_or_default().replace('_', "");
+        let known = BOUNDED.iter().chain(&OF_ONE_SIGN).filter(|known| **known != PROBABILITIES);
+        known.copied().find(|known| known.to_lowercase() == name).unwrap_or_default()
     }
 
     /// Whether it is a last function that is known here, or none.
@@ -95,6 +116,15 @@ impl Names {
         }
     }
 
+    /// The least and the greatest value of the last function, if it is known to have both.
+    pub fn bounds(&self) -> Option<[f32; 2]> {
+        match &*self.last_function {
+            "Sigmoid" | "Softmax" | "Hardsigmoid" | PROBABILITIES => Some([0.0, 1.0]),
+            "Tanh" => Some([-1.0, 1.0]),
+            _ => None,
+        }
+    }
+
     /// What the last function leaves of the standardisation of targets.
     pub fn target_scaling(&self) -> TargetScaling {
         match &*self.last_function {
@@ -102,5 +132,27 @@ impl Names {
             last if OF_ONE_SIGN.contains(&last) => TargetScaling::WithoutShift,
             _ => TargetScaling::Full,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_functions_are_known_by_their_operators() {
+        for (operator, name) in [
+            ("aten::relu", "Relu"),
+            ("aten::log_sigmoid", "LogSigmoid"),
+            ("aten::clamp_min", "ClampMin"),
+            ("aten::add", ""),
+        ] {
+            assert_eq!(Names::of_operator(operator), name);
+            assert!(Names::is_function(name));
+        }
+        assert!(Names::of_operator("probabilities").is_empty() && !Names::is_function("Sine"));
+        let scaling = |last: &str| Names::new(last, Vec::new()).target_scaling();
+        let scalings = [scaling("Relu"), scaling("Sigmoid"), scaling("")];
+        assert_eq!(scalings, [TargetScaling::WithoutShift, TargetScaling::None, TargetScaling::Full]);
     }
 }

@@ -96,10 +96,13 @@ impl Stream {
         Ok(Stream { columns: columns.to_vec(), width, targets: Targets::default(), sources: Vec::new() })
     }
 
-    /// The name of sources that read the same entries, if there are such.
+    /// The name of sources that read the same entries, if there are such: chains of as many files have one name, but hardly the same
+    /// clusters.
     pub fn same_source(&self) -> Option<&str> {
-        let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
-        names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)).map(|(_, name)| *name)
+        let is_same = |a: &Source, b: &Source| a.name == b.name && a.cluster_ends == b.cluster_ends;
+        let mut all = self.sources.iter().enumerate();
+        all.find(|(place, one)| self.sources[..*place].iter().any(|other| is_same(one, other)))
+            .map(|(_, one)| &*one.name)
     }
 
     /// Adds a source behind the others.

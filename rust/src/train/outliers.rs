@@ -2,14 +2,15 @@
 //! close together, and a network hardly tells them apart.
 
 use super::warnings::shown;
-use crate::columns;
+use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler};
 use crate::text;
 
 /// The deviation of a column over that of its other values.
 const FAR: f64 = 20.0;
-/// Events that are looked at; of more every n-th one.
-const LOOKED_AT: usize = 20_000;
+/// Numbers that are looked at, of as many events at least and at most: of more every n-th one.
+const LOOKED_AT: usize = 2_000_000;
+const EVENTS: std::ops::RangeInclusive<usize> = 1000..=20_000;
 
 /// The warning before a fit to the rows `train` of `data` whose scaler is `scaler`; elements with a mask are not looked at.
 pub(super) fn extreme(data: &Dataset, train: &[u32], masks: &[Option<usize>], scaler: &Scaler) -> Option<String> {
@@ -18,7 +19,8 @@ pub(super) fn extreme(data: &Dataset, train: &[u32], masks: &[Option<usize>], sc
         .zip(scaler.deviation())
         .filter(|&(index, _)| masks[index].is_none())
         .filter_map(|(index, deviation)| {
-            let step = train.len().div_ceil(LOOKED_AT).max(1);
+            let most = (LOOKED_AT / width).clamp(*EVENTS.start(), *EVENTS.end());
+            let step = train.len().div_ceil(most).max(1);
             let values = train.iter().step_by(step).map(|&row| data.features()[row as usize * width + index]);
             let what = of_column(&values.collect::<Vec<_>>(), deviation)?;
             Some(format!("column \"{}\" ({what})", columns::element_name(data.columns(), index)))
@@ -28,6 +30,26 @@ pub(super) fn extreme(data: &Dataset, train: &[u32], masks: &[Option<usize>], sc
         format!(
             "extreme values make the standard deviation, and the others lie close together after the standardisation: {}; cut these \
              events, or replace the values in the expression of the column, as in \"x > -900 ? x : 0\"",
+            shown(&found)
+        )
+    })
+}
+
+/// The warning about pads that are extreme numbers for a network: they do not count for the standardisation, but take part in it.
+pub(super) fn far_pads(data: &Dataset, masks: &[Option<usize>], scaler: &Scaler) -> Option<String> {
+    let starts =
+        data.columns().iter().scan(0, |next, column| Some((std::mem::replace(next, *next + column.length), column)));
+    let is_far = |&(start, column): &(usize, &Column)| {
+        (start..start + column.length).any(|at| masks[at].is_some() && scaler.apply(at, column.pad).abs() > FAR)
+    };
+    let pads = starts
+        .filter(is_far)
+        .map(|(_, column)| format!("column \"{}\" ({})", column.name, text::number(f64::from(column.pad))));
+    let found: Vec<String> = pads.collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "the pads of lists with a mask lie far from the values, which disturbs a network that does not leave them out: {}; give one \
+             among the values",
             shown(&found)
         )
     })

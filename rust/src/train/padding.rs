@@ -7,16 +7,19 @@ use crate::columns::{self, Column};
 /// same length that have the pad wherever it is 0, as of particles of which only one property has a mask.
 pub(super) fn masks(&Learned { data, rows, job, .. }: &Learned) -> Vec<Option<usize>> {
     let mut masks = columns::masks(data.columns());
-    let lists = starts(data.columns()).filter(|(column, _)| column.length > 1);
+    let lists = starts(data.columns()).filter(|(column, _)| !column.scalar);
     let (of_lists, others): (Vec<_>, Vec<_>) = lists.partition(|(column, _)| !column.mask_of.is_empty());
     let unmasked: Vec<_> = others.into_iter().filter(|(_, start)| masks[*start].is_none()).collect();
     for (column, start) in unmasked {
-        let Some((_, mask)) = of_lists.iter().find(|(mask, _)| mask.length == column.length) else { continue };
-        let has_value = |&&row: &&u32| {
-            let row = &data.features()[row as usize * data.width()..];
-            (0..column.length).any(|i| row[mask + i] == 0.0 && row[start + i] != column.pad)
+        let is_of = |mask: usize| {
+            let has_value = |&&row: &&u32| {
+                let row = &data.features()[row as usize * data.width()..];
+                (0..column.length).any(|i| row[mask + i] == 0.0 && row[start + i] != column.pad)
+            };
+            job.total_of(rows.iter().find(has_value).map_or(0.0, |_| 1.0)) == 0.0
         };
-        if job.total_of(rows.iter().find(has_value).map_or(0.0, |_| 1.0)) == 0.0 {
+        let mut of_length = of_lists.iter().filter(|(mask, _)| mask.length == column.length);
+        if let Some((_, mask)) = of_length.find(|(_, mask)| is_of(*mask)) {
             (0..column.length).for_each(|i| masks[start + i] = Some(mask + i));
         }
     }

@@ -274,9 +274,14 @@ pub(super) fn target_scaling(model: &Model, loss: Loss) -> TargetScaling {
 }
 
 /// A regression by a network whose outputs are no numbers of mean 0 and deviation 1.
-pub(super) fn bounded_outputs(options: &Options, model: &Model, loss: Loss) -> Option<String> {
+pub(super) fn bounded_outputs(
+    options: &Options,
+    model: &Model,
+    &Learned { data, rows, .. }: &Learned,
+    loss: Loss,
+) -> Result<Option<String>> {
     let kept = match target_scaling(model, loss) {
-        TargetScaling::Full => return None,
+        TargetScaling::Full => return Ok(None),
         TargetScaling::WithoutShift => "scaled, but not shifted to mean 0",
         TargetScaling::None => "not standardised",
     };
@@ -285,7 +290,19 @@ pub(super) fn bounded_outputs(options: &Options, model: &Model, loss: Loss) -> O
         && options.loss_function.is_empty()
         && loss.is_regression()
         && model.training().options.is_none();
-    learns.then(|| format!("the network ends in {last}, which does not give every number: the targets are {kept}"))
+    if !learns {
+        return Ok(None);
+    }
+    let (labels, count) = (data.labels()?, data.targets().count());
+    let beyond = |[least, greatest]: &[f32; 2]| {
+        rows.iter()
+            .any(|&row| labels[row as usize * count..][..count].iter().any(|label| label < least || label > greatest))
+    };
+    let beyond = model.names().bounds().filter(beyond);
+    let beyond = beyond.map_or(String::new(), |[least, greatest]| {
+        format!(", and it cannot reach those below {least} or above {greatest}: leave the last {last} out")
+    });
+    Ok(Some(format!("the network ends in {last}, which does not give every number: the targets are {kept}{beyond}")))
 }
 
 /// A back end that turned out to be impossible.

@@ -18,11 +18,12 @@ pub struct Value {
 /// See the module's documentation.
 #[derive(Default)]
 pub struct Builder {
-    /// In an order in which they can run.
-    pub nodes: Vec<Message>,
-    /// The constants.
-    pub initializers: Vec<Message>,
+    nodes: Vec<Message>,
+    /// The constants, with their names.
+    constants: Vec<(String, Message)>,
     names: HashSet<String>,
+    /// What nodes take.
+    taken: HashSet<String>,
     /// Constants of integers, by their elements and dimensions.
     integers: HashMap<(Vec<i64>, Vec<usize>), String>,
 }
@@ -42,7 +43,7 @@ impl Builder {
     /// The value of an operator.
     pub fn with(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) -> String {
         let output = self.name(&operator.to_lowercase());
-        self.nodes.push(write::node(&output, operator, inputs, &[&output], attributes));
+        self.node(&output, operator, inputs, &[&output], attributes);
         output
     }
 
@@ -50,7 +51,7 @@ impl Builder {
     pub fn second(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) -> String {
         let outputs = ["values", "places"].map(|output| self.name(&format!("{}_{output}", operator.to_lowercase())));
         let [first, second] = &outputs;
-        self.nodes.push(write::node(second, operator, inputs, &[first, second], attributes));
+        self.node(second, operator, inputs, &[first, second], attributes);
         second.clone()
     }
 
@@ -61,7 +62,7 @@ impl Builder {
 
     /// Writes the value of an operator under this name.
     pub fn named(&mut self, name: &str, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) {
-        self.nodes.push(write::node(name, operator, inputs, &[name], attributes));
+        self.node(name, operator, inputs, &[name], attributes);
     }
 
     /// A constant of numbers.
@@ -92,8 +93,26 @@ impl Builder {
 
     fn constant(&mut self, wanted: &str, dims: &[usize], elements: &Elements) -> String {
         let name = self.name(wanted);
-        self.initializers.push(write::tensor(&name, dims, elements));
+        self.constants.push((name.clone(), write::tensor(&name, dims, elements)));
         name
+    }
+
+    fn node(
+        &mut self,
+        name: &str,
+        operator: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attributes: &[(&str, Attribute)],
+    ) {
+        self.taken.extend(inputs.iter().map(|&input| input.to_owned()));
+        self.nodes.push(write::node(name, operator, inputs, outputs, attributes));
+    }
+
+    /// The nodes in an order in which they can run, and the constants that they take.
+    pub fn finish(self) -> (Vec<Message>, Vec<Message>) {
+        let taken = self.constants.into_iter().filter(|(name, _)| self.taken.contains(name));
+        (self.nodes, taken.map(|(_, constant)| constant).collect())
     }
 
     /// The same elements in another shape.

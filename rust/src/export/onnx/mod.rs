@@ -117,7 +117,8 @@ fn file(plan: &Plan, builder: Builder) -> Result<Message> {
     let about = format!("Numbers of an event: {}{more}", columns[..columns.len().min(SHOWN)].join(", "));
     let input = write::rows_of_floats(FEATURES, EVENTS, model.inputs(), &about);
     let output = write::rows_of_floats(PREDICTIONS, EVENTS, model.outputs(), plan.finish().describe());
-    let graph = write::graph(&builder.nodes, &builder.initializers, [&input, &output]);
+    let (nodes, constants) = builder.finish();
+    let graph = write::graph(&nodes, &constants, [&input, &output]);
     let json = |names: &[String]| serde_json::to_string(names).map_err(|error| Error::Internal(error.to_string()));
     let metadata = [("columns", json(&columns)?), ("targets", json(model.targets().names())?)];
     Ok(write::model(IR_VERSION, OPSET, &graph, &metadata))

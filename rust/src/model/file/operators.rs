@@ -23,7 +23,6 @@ pub(super) const VERSION: u32 = 2;
 
 /// Before the names of tensors that are not the network's.
 const PREFIX: &str = "cladtorch.";
-/// Activations after which outputs are not logits.
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

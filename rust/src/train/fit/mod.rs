@@ -142,12 +142,16 @@ impl Fit {
         let mut watch = Watch::new(options, settings.loss, model.outputs(), &learned, target.as_ref())?;
         watch.tell(warnings::second_activation(options, model, settings.loss).into_iter());
         watch.tell(warnings::lost_activation(options, model, settings.loss).into_iter());
-        watch.tell(warnings::bounded_outputs(options, model, settings.loss).into_iter());
+        watch.tell(warnings::bounded_outputs(options, model, &learned, settings.loss)?.into_iter());
         watch.tell(warnings::all_frozen(model).into_iter());
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         if options.standardise {
             watch.tell(resolution::coarse(data, rows, &scaler, target.as_ref())?);
+        }
+        // A scaler that stays says nothing of these data.
+        if options.standardise && model.training().scaler.as_ref() != Some(&scaler) {
             watch.tell(outliers::extreme(data, rows, &masks, &scaler).into_iter());
+            watch.tell(outliers::far_pads(data, &masks, &scaler).into_iter());
         }
         let wanted = choice.back_end;
         let (engine, choice) = engine(model, &parameters, options, own, settings, choice, job.ranks.as_ref())?;
