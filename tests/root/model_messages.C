@@ -175,6 +175,9 @@ void CheckEndings()
            {"Sigmoid", [] { return nn::Sequential(nn::Linear(4, 1), nn::Sigmoid()); }, cross},
            {"Sigmoid", [=] { return nn::Sequential(nn::Linear(4, 1), nn::Sigmoid(), squeezed()); }, cross},
            {nullptr, [] { return nn::Sequential(nn::Linear(4, 1), nn::Sigmoid()); }, mean},
+           {nullptr, [] { return nn::Sequential(nn::Linear(4, 1), nn::ReLU()); }, mean},
+           {"LogSigmoid", [] { return nn::Sequential(nn::Linear(4, 1), nn::LogSigmoid()); }, mean}, // of labels 0 and 1
+           {"Hardtanh", [] { return nn::Sequential(nn::Linear(4, 1), nn::Hardtanh()); }, mean},     // its bounds are not known
            {nullptr, [] { return nn::Sequential(nn::Linear(4, 4), nn::Sigmoid(), nn::Linear(4, 1)); }, cross},
            {"Softmax", [] { return nn::Sequential(nn::Linear(4, 2), nn::Softmax(1)); }, classes},
            {nullptr, [] { return nn::Sequential(nn::Linear(4, 2), nn::LogSoftmax(1)); }, classes},

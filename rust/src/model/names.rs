@@ -116,11 +116,13 @@ impl Names {
         }
     }
 
-    /// The least and the greatest value of the last function, if it is known to have both.
+    /// Between which numbers the values of the last function lie, if that is known.
     pub fn bounds(&self) -> Option<[f32; 2]> {
         match &*self.last_function {
             "Sigmoid" | "Softmax" | "Hardsigmoid" | PROBABILITIES => Some([0.0, 1.0]),
             "Tanh" => Some([-1.0, 1.0]),
+            "Relu" | "Softplus" | "Exp" | "Sqrt" | "Abs" => Some([0.0, f32::INFINITY]),
+            "LogSigmoid" => Some([f32::NEG_INFINITY, 0.0]),
             _ => None,
         }
     }

@@ -273,36 +273,40 @@ pub(super) fn target_scaling(model: &Model, loss: Loss) -> TargetScaling {
     }
 }
 
-/// A regression by a network whose outputs are no numbers of mean 0 and deviation 1.
+/// A regression by a network that cannot reach some of its targets, or may not.
 pub(super) fn bounded_outputs(
     options: &Options,
     model: &Model,
     &Learned { data, rows, .. }: &Learned,
     loss: Loss,
 ) -> Result<Option<String>> {
-    let kept = match target_scaling(model, loss) {
-        TargetScaling::Full => return Ok(None),
-        TargetScaling::WithoutShift => "scaled, but not shifted to mean 0",
-        TargetScaling::None => "not standardised",
-    };
-    let last = model.names().last_function();
+    let scaling = target_scaling(model, loss);
     let learns = options.standardise
         && options.loss_function.is_empty()
         && loss.is_regression()
         && model.training().options.is_none();
-    if !learns {
+    if scaling == TargetScaling::Full || !learns {
         return Ok(None);
     }
-    let (labels, count) = (data.labels()?, data.targets().count());
-    let beyond = |[least, greatest]: &[f32; 2]| {
-        rows.iter()
-            .any(|&row| labels[row as usize * count..][..count].iter().any(|label| label < least || label > greatest))
+    let last = model.names().last_function();
+    let Some([least, greatest]) = model.names().bounds() else {
+        let kept =
+            if scaling == TargetScaling::None { "not standardised" } else { "scaled, but not shifted to mean 0" };
+        return Ok(Some(format!(
+            "the network ends in {last}, which does not give every number: the targets are {kept}"
+        )));
     };
-    let beyond = model.names().bounds().filter(beyond);
-    let beyond = beyond.map_or(String::new(), |[least, greatest]| {
-        format!(", and it cannot reach those below {least} or above {greatest}: leave the last {last} out")
-    });
-    Ok(Some(format!("the network ends in {last}, which does not give every number: the targets are {kept}{beyond}")))
+    let (labels, count) = (data.labels()?, data.targets().count());
+    let reaches = |label: &f32| (least..=greatest).contains(label);
+    let all = rows.iter().all(|&row| labels[row as usize * count..][..count].iter().all(reaches));
+    Ok((!all).then(|| {
+        let side = match [least.is_finite(), greatest.is_finite()] {
+            [true, true] => format!("below {least} or above {greatest}"),
+            [true, false] => format!("below {least}"),
+            [false, _] => format!("above {greatest}"),
+        };
+        format!("the network ends in {last}, which does not give every number, and cannot reach the targets {side}: leave the last {last} out")
+    }))
 }
 
 /// A back end that turned out to be impossible.
