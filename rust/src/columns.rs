@@ -105,14 +105,16 @@ pub fn checked_width(columns: &[Column]) -> Result<usize> {
     Ok(width)
 }
 
+/// The columns, each with the place of its first number in a row.
+pub fn starts(columns: &[Column]) -> impl Iterator<Item = (&Column, usize)> {
+    columns.iter().scan(0, |next, column| Some((column, std::mem::replace(next, *next + column.length))))
+}
+
 /// For each number of a row, the place of the number that says whether it was padded; none where no column is its mask.
 pub fn masks(columns: &[Column]) -> Vec<Option<usize>> {
-    let firsts: Vec<usize> =
-        columns.iter().scan(0, |next, column| Some(std::mem::replace(next, *next + column.length))).collect();
     let mut masks = vec![None; columns.iter().map(|column| column.length).sum()];
-    for (mask, &first) in columns.iter().zip(&firsts).filter(|(mask, _)| !mask.mask_of.is_empty()) {
-        let of =
-            columns.iter().zip(&firsts).find(|(column, _)| column.name == mask.mask_of && column.mask_of.is_empty());
+    for (mask, first) in starts(columns).filter(|(mask, _)| !mask.mask_of.is_empty()) {
+        let of = starts(columns).find(|(column, _)| column.name == mask.mask_of && column.mask_of.is_empty());
         if let Some((_, start)) = of.filter(|(column, _)| column.length == mask.length) {
             (0..mask.length).for_each(|i| masks[start + i] = Some(first + i));
         }

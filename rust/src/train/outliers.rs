@@ -37,14 +37,12 @@ pub(super) fn extreme(data: &Dataset, train: &[u32], masks: &[Option<usize>], sc
 
 /// The warning about pads that are extreme numbers for a network: they do not count for the standardisation, but take part in it.
 pub(super) fn far_pads(data: &Dataset, masks: &[Option<usize>], scaler: &Scaler) -> Option<String> {
-    let starts =
-        data.columns().iter().scan(0, |next, column| Some((std::mem::replace(next, *next + column.length), column)));
-    let is_far = |&(start, column): &(usize, &Column)| {
+    let is_far = |&(column, start): &(&Column, usize)| {
         (start..start + column.length).any(|at| masks[at].is_some() && scaler.apply(at, column.pad).abs() > FAR)
     };
-    let pads = starts
+    let pads = columns::starts(data.columns())
         .filter(is_far)
-        .map(|(_, column)| format!("column \"{}\" ({})", column.name, text::number(f64::from(column.pad))));
+        .map(|(column, _)| format!("column \"{}\" ({})", column.name, text::number(f64::from(column.pad))));
     let found: Vec<String> = pads.collect();
     (!found.is_empty()).then(|| {
         format!(

@@ -1,13 +1,13 @@
 //! Elements that were padded: they are no values, and do not count for the standardisation.
 
 use super::learned::Learned;
-use crate::columns::{self, Column};
+use crate::columns;
 
 /// For each number of a row, the place of the number that says whether it was padded. A mask is that of its list, and of lists of the
 /// same length that have the pad wherever it is 0, as of particles of which only one property has a mask.
 pub(super) fn masks(&Learned { data, rows, job, .. }: &Learned) -> Vec<Option<usize>> {
     let mut masks = columns::masks(data.columns());
-    let lists = starts(data.columns()).filter(|(column, _)| !column.scalar);
+    let lists = columns::starts(data.columns()).filter(|(column, _)| !column.scalar);
     let (of_lists, others): (Vec<_>, Vec<_>) = lists.partition(|(column, _)| !column.mask_of.is_empty());
     let unmasked: Vec<_> = others.into_iter().filter(|(_, start)| masks[*start].is_none()).collect();
     for (column, start) in unmasked {
@@ -24,9 +24,4 @@ pub(super) fn masks(&Learned { data, rows, job, .. }: &Learned) -> Vec<Option<us
         }
     }
     masks
-}
-
-/// The columns, each with the place of its first number in a row.
-fn starts(columns: &[Column]) -> impl Iterator<Item = (&Column, usize)> {
-    columns.iter().scan(0, |next, column| Some((column, std::mem::replace(next, *next + column.length))))
 }

@@ -24,8 +24,8 @@ use crate::text::checksum;
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The scalers of features and labels, in which padded elements do not count (`masks`): learned on the events, or, without
-/// fStandardise, those of the model. Features that the network takes as whole numbers are not scaled. The labels of classifiers have no scaler, nor have those of
-/// a user's loss, which is a function of unscaled values.
+/// fStandardise, those of the model. Features that the network takes as whole numbers are not scaled. The labels of
+/// classifiers have no scaler, nor have those of a user's loss, which is a function of unscaled values.
 pub(super) fn scalers(
     model: &Model,
     learned: &Learned,
